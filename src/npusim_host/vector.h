@@ -24,39 +24,49 @@
 #define VEC_MAX_TAPS 256     /* of a window */
 #define VEC_MAX_BLOCK 64     /* outputs of a block of the depthwise kernel */
 #define VEC_MAX_POOLED 32768 /* values an average is of: sums stay below 2^23 */
-#define VEC_LIMIT (1 << 30)  /* bound of accumulators in front of the requantization */
+#define VEC_LIMIT (1 << 29)  /* bound of accumulators in front of the requantization */
 #define VEC_ALIGNMENT 64
 
 /*
- * Requantization of 16 outputs, in the shortest of three forms that is exact for all of them.
+ * Requantization of 16 outputs and their zero point, in the shortest of four forms that is exact for all of them.
  *
- * VEC_SHORT: (v * multiplier + round * 2^31 + 2^30) >> (31 + right), round being half of 1 << right. That is both
- * roundings in one, but for negative halves, which it rounds up: exact where results below the zero point are clamped
- * to it or more, nothing is shifted left and something right, whatever v is.
- * VEC_BOUNDED: t = (v << left) * multiplier / 2^31, then (t + round - (v < 0)) >> right; `left` includes the
- * instruction set's own shift. A negative v whose t is 0 gives 0 with and without the 1 taken off. Exact for |v <<
- * left| below VEC_LIMIT and multipliers of 0 and more: nothing saturates or wraps. VEC_ANY: as fixed_point.h has it,
- * the remainder of the shift compared with its half, and the zero point added in 32 bits. Exact for all but the
- * multiplier INT32_MIN.
+ * VEC_LINE: v * scale + offset in float, rounded once, to a whole number: the offset has 3 * 2^22, whose unit is 1.
+ * What it lacks behind the point the bias has (vec_params_line). VEC_SHORT: h = v * multiplier / 2^31, rounded, then (h
+ * + round) >> right, round being half of 1 << right. That is both roundings, but for negative halves, which go up:
+ * exact where results below the zero point are clamped to it or more, nothing is shifted left and something right.
+ * VEC_BOUNDED: (h + round - (v < 0)) >> right. A negative v whose h is 0 gives 0 with and without the 1 taken off.
+ * Both for |v| below VEC_LIMIT and multipliers of 0 and more: nothing saturates or wraps.
+ * VEC_ANY: as fixed_point.h has it, the remainder of the shift compared with its half, and the zero point added in 32
+ * bits. Exact for all but the multiplier INT32_MIN.
  */
-enum vec_form { VEC_SHORT, VEC_BOUNDED, VEC_ANY };
+enum vec_form { VEC_LINE, VEC_SHORT, VEC_BOUNDED, VEC_ANY };
+
+#define VEC_MAGIC 12582912.0f     /* 3 * 2^22: the bits of floats near it count up by 1 */
+#define VEC_MAGIC_BITS 0x4B400000 /* its own */
 
 struct vec_params {
-    int32_t multiplier[VEC_LANES];
-    int32_t right[VEC_LANES]; /* of VEC_SHORT: less the instruction set's own shift */
-    /* -1, or 0 where nothing is shifted right and no 1 taken off. Of VEC_ANY: the bits that are shifted out. */
+    union {
+        int32_t multiplier[VEC_LANES];
+        float scale[VEC_LANES];
+    };
+    union {
+        int32_t right[VEC_LANES]; /* of VEC_SHORT and VEC_BOUNDED: and the instruction set's own bits of h */
+        float offset[VEC_LANES];
+    };
+    int32_t odd[VEC_LANES];   /* for products of 64 bits: the multipliers of odd lanes in even ones */
+    int32_t round[VEC_LANES]; /* what is added before the shift, zero point included */
+    /* What is taken off, or 0 where nothing is shifted right. Of VEC_ANY: the bits that are shifted out. */
     int32_t away[VEC_LANES];
-    int32_t left[VEC_LANES];
-    /* For products of 64 bits: the multipliers of odd lanes, and what is added to the products of even and odd ones. */
-    int32_t odd[VEC_LANES];
-    int64_t even_round[VEC_LANES / 2], odd_round[VEC_LANES / 2];
-    int32_t form; /* enum vec_form */
-    /* While the lanes are set: whether one of them rules the form out. */
-    int32_t not_short, not_bounded, unused[VEC_LANES - 3];
+    int32_t left[VEC_LANES]; /* of VEC_ANY */
+    int32_t form;            /* enum vec_form */
+    /* While the lanes are set: whether one of them rules the form out, and the bound of all, at most VEC_LIMIT. */
+    int32_t not_short, bound, unused[VEC_LANES - 3];
 };
 
+/* Bounds of a result, in each byte of a word: as a word they reach vectors at no cost. */
 struct vec_output {
-    int32_t zero, low, high;
+    int32_t zero;
+    uint32_t low, high;
 };
 
 /*
@@ -158,7 +168,8 @@ struct vec_isa {
     enum nuc_simulator_path path;
     int32_t input_offset; /* the kernels add to inputs */
     int32_t weight_bytes; /* 1, or 2: weights widened, in pairs [2][16][2] of the first and third of four */
-    int32_t left;         /* added to vec_params.left */
+    int32_t bits;         /* of h that the kernels have behind the point */
+    bool lines;           /* VEC_LINE is the shortest form */
     int32_t block;        /* outputs of a block of the depthwise kernel: 16 or 64 */
     const uint8_t *order; /* [block]: output of each accumulator of the depthwise kernel's block */
 

@@ -11,6 +11,7 @@
 #define VEC_TILE_BLOCKS 1
 #define VEC_TILE_WIDE 2
 #define VEC_BLOCK 16
+#define VEC_LINES 1
 #define VEC_OFFSET 128 /* added to inputs: unsigned bytes are widened in place, by a mask and a shift */
 #define VEC_COPY 16    /* bytes that are copied at once */
 
@@ -24,7 +25,7 @@ typedef struct {
 } vec_x;
 
 struct vec_scale {
-    vec_i32 even, odd, even_round, odd_round, right, away, left;
+    vec_i32 even, odd, round, right, away, left, zero;
 };
 
 static inline __m256i vec_half(const void *p)
@@ -83,60 +84,72 @@ static inline vec_i32 vec_if_negative(vec_i32 v, vec_i32 a, vec_i32 b)
     return (vec_i32){vec_half_if_negative(v.low, a.low, b.low), vec_half_if_negative(v.high, a.high, b.high)};
 }
 
-static inline struct vec_scale vec_scale_load(const struct vec_params *p)
+static inline struct vec_scale vec_scale_load(const struct vec_params *p, int32_t zero)
 {
     struct vec_scale s;
 
     s.even = vec_load(p->multiplier);
     s.odd = vec_load(p->odd);
-    s.even_round = (vec_i32){vec_half(p->even_round), vec_half(p->even_round + 4)};
-    s.odd_round = (vec_i32){vec_half(p->odd_round), vec_half(p->odd_round + 4)};
+    s.round = vec_load(p->round);
     s.right = vec_load(p->right);
     s.away = vec_load(p->away);
     s.left = vec_load(p->left);
+    s.zero = vec_splat(zero);
     return s;
 }
 
-/* Products of eight lanes: with one more bit of left shift their rounded upper half is the high product. */
-static inline __m256i vec_high_product(__m256i shifted, __m256i even, __m256i odd, __m256i even_round,
-                                       __m256i odd_round)
+static inline __m256i vec_half_line(__m256i v, __m256i scale, __m256i offset)
 {
-    __m256i p = _mm256_add_epi64(_mm256_mul_epi32(shifted, even), even_round);
-    __m256i q = _mm256_add_epi64(_mm256_mul_epi32(_mm256_srli_epi64(shifted, 32), odd), odd_round);
+    __m256 r = _mm256_fmadd_ps(_mm256_cvtepi32_ps(v), _mm256_castsi256_ps(scale), _mm256_castsi256_ps(offset));
 
-    return _mm256_blend_epi32(_mm256_srli_epi64(p, 32), q, 0xAA);
+    return _mm256_sub_epi32(_mm256_castps_si256(r), _mm256_set1_epi32(VEC_MAGIC_BITS));
 }
 
-static inline __m256i vec_away(__m256i v, __m256i away)
+/* Multiplier and shift are scale and offset. */
+static inline vec_i32 vec_requant_line(vec_i32 v, const struct vec_scale *s)
 {
-    return _mm256_min_epi32(_mm256_max_epi32(v, away), _mm256_setzero_si256());
+    return (vec_i32){vec_half_line(v.low, s->even.low, s->right.low),
+                     vec_half_line(v.high, s->even.high, s->right.high)};
+}
+
+/* With one bit behind the point: the upper half of 64 bits is that when two bits are shifted left first. */
+static inline __m256i vec_high_product(__m256i v, __m256i even, __m256i odd, __m256i round)
+{
+    __m256i shifted = _mm256_slli_epi32(v, 2);
+    __m256i q = _mm256_mul_epi32(_mm256_srli_epi64(shifted, 32), odd);
+
+    return _mm256_add_epi32(_mm256_blend_epi32(_mm256_srli_epi64(_mm256_mul_epi32(shifted, even), 32), q, 0xAA), round);
+}
+
+static inline vec_i32 vec_high_products(vec_i32 v, const struct vec_scale *s)
+{
+    return (vec_i32){vec_high_product(v.low, s->even.low, s->odd.low, s->round.low),
+                     vec_high_product(v.high, s->even.high, s->odd.high, s->round.high)};
+}
+
+static inline vec_i32 vec_shifted(vec_i32 v, const struct vec_scale *s)
+{
+    return (vec_i32){_mm256_srav_epi32(v.low, s->right.low), _mm256_srav_epi32(v.high, s->right.high)};
 }
 
 static inline vec_i32 vec_requant(vec_i32 v, const struct vec_scale *s)
 {
-    __m256i low = vec_high_product(_mm256_sllv_epi32(v.low, s->left.low), s->even.low, s->odd.low, s->even_round.low,
-                                   s->odd_round.low);
-    __m256i high = vec_high_product(_mm256_sllv_epi32(v.high, s->left.high), s->even.high, s->odd.high,
-                                    s->even_round.high, s->odd_round.high);
+    vec_i32 away = {_mm256_and_si256(_mm256_srai_epi32(v.low, 31), s->away.low),
+                    _mm256_and_si256(_mm256_srai_epi32(v.high, 31), s->away.high)};
 
-    return (vec_i32){_mm256_srav_epi32(_mm256_add_epi32(low, vec_away(v.low, s->away.low)), s->right.low),
-                     _mm256_srav_epi32(_mm256_add_epi32(high, vec_away(v.high, s->away.high)), s->right.high)};
+    return vec_shifted(vec_sub(vec_high_products(v, s), away), s);
 }
 
-/* The upper half is one bit short of the high product, which the shift to the right makes up for. */
 static inline vec_i32 vec_requant_short(vec_i32 v, const struct vec_scale *s)
 {
-    __m256i low = vec_high_product(v.low, s->even.low, s->odd.low, s->even_round.low, s->odd_round.low);
-    __m256i high = vec_high_product(v.high, s->even.high, s->odd.high, s->even_round.high, s->odd_round.high);
-
-    return (vec_i32){_mm256_srav_epi32(low, s->right.low), _mm256_srav_epi32(high, s->right.high)};
+    return vec_shifted(vec_high_products(v, s), s);
 }
 
-static inline __m256i vec_requant_any_half(__m256i shifted, __m256i even, __m256i odd, __m256i even_round,
-                                           __m256i odd_round, __m256i mask, __m256i right)
+static inline __m256i vec_half_any(__m256i v, __m256i left, __m256i even, __m256i odd, __m256i mask, __m256i right)
 {
-    __m256i p = _mm256_add_epi64(_mm256_mul_epi32(shifted, even), even_round);
-    __m256i q = _mm256_add_epi64(_mm256_mul_epi32(_mm256_srli_epi64(shifted, 32), odd), odd_round);
+    __m256i shifted = _mm256_sllv_epi32(v, left), round = _mm256_set1_epi64x(1 << 30);
+    __m256i p = _mm256_add_epi64(_mm256_mul_epi32(shifted, even), round);
+    __m256i q = _mm256_add_epi64(_mm256_mul_epi32(_mm256_srli_epi64(shifted, 32), odd), round);
     __m256i high = _mm256_blend_epi32(_mm256_srli_epi64(p, 31), _mm256_slli_epi64(q, 1), 0xAA);
     __m256i half = _mm256_add_epi32(_mm256_srli_epi32(mask, 1), _mm256_srli_epi32(high, 31));
     __m256i up = _mm256_cmpgt_epi32(_mm256_and_si256(high, mask), half);
@@ -146,36 +159,19 @@ static inline __m256i vec_requant_any_half(__m256i shifted, __m256i even, __m256
 
 static inline vec_i32 vec_requant_any(vec_i32 v, const struct vec_scale *s)
 {
-    return (vec_i32){vec_requant_any_half(_mm256_sllv_epi32(v.low, s->left.low), s->even.low, s->odd.low,
-                                          s->even_round.low, s->odd_round.low, s->away.low, s->right.low),
-                     vec_requant_any_half(_mm256_sllv_epi32(v.high, s->left.high), s->even.high, s->odd.high,
-                                          s->even_round.high, s->odd_round.high, s->away.high, s->right.high)};
-}
+    vec_i32 r = {vec_half_any(v.low, s->left.low, s->even.low, s->odd.low, s->away.low, s->right.low),
+                 vec_half_any(v.high, s->left.high, s->even.high, s->odd.high, s->away.high, s->right.high)};
 
-static inline __m256i vec_fitted_half(__m256i v, __m256i zero)
-{
-    __m256i r = _mm256_add_epi32(v, zero);
-
-    r = _mm256_min_epi32(_mm256_max_epi32(r, _mm256_set1_epi32(INT8_MIN)), _mm256_set1_epi32(INT8_MAX));
-    return _mm256_sub_epi32(r, zero);
-}
-
-/* What of v, with the zero point added in 32 bits, fits int8; less the zero point. */
-static inline vec_i32 vec_fitted(vec_i32 v, int32_t zero)
-{
-    __m256i zeros = _mm256_set1_epi32(zero);
-
-    return (vec_i32){vec_fitted_half(v.low, zeros), vec_fitted_half(v.high, zeros)};
+    return vec_add(r, s->zero);
 }
 
 /* Sixteen int16, `n` of which are stored as int8. */
 static inline void vec_store_words(__m256i words, const struct vec_output *o, int8_t *out, int32_t n)
 {
     int8_t bytes[VEC_LANES];
-    __m256i moved = _mm256_adds_epi16(words, _mm256_set1_epi16((int16_t)o->zero));
-    __m128i r = _mm_packs_epi16(_mm256_castsi256_si128(moved), _mm256_extracti128_si256(moved, 1));
+    __m128i r = _mm_packs_epi16(_mm256_castsi256_si128(words), _mm256_extracti128_si256(words, 1));
 
-    r = _mm_min_epi8(_mm_max_epi8(r, _mm_set1_epi8((int8_t)o->low)), _mm_set1_epi8((int8_t)o->high));
+    r = _mm_min_epi8(_mm_max_epi8(r, _mm_set1_epi32((int32_t)o->low)), _mm_set1_epi32((int32_t)o->high));
     if (n == VEC_LANES) {
         _mm_storeu_si128((void *)out, r);
         return;
@@ -321,8 +317,8 @@ static inline void vec_linear_block(const struct vec_linear *l, const struct vec
 {
     __m256i r = _mm256_packs_epi16(vec_linear_half(l, a, b), vec_linear_half(l, a + 16, b + 16));
 
-    r = _mm256_max_epi8(_mm256_permute4x64_epi64(r, 0xD8), _mm256_set1_epi8((int8_t)o->low));
-    _mm256_storeu_si256((void *)out, _mm256_min_epi8(r, _mm256_set1_epi8((int8_t)o->high)));
+    r = _mm256_max_epi8(_mm256_permute4x64_epi64(r, 0xD8), _mm256_set1_epi32((int32_t)o->low));
+    _mm256_storeu_si256((void *)out, _mm256_min_epi8(r, _mm256_set1_epi32((int32_t)o->high)));
 }
 
 /* The entries at 32 indices of 0 to 255: a shuffle looks 16 up, and gives 0 where the index is beyond them. */

@@ -11,6 +11,7 @@
 #define VEC_TILE_BLOCKS 2
 #define VEC_TILE_WIDE 8 /* blocks of a tile of one pixel */
 #define VEC_BLOCK 64
+#define VEC_LINES 1
 #define VEC_OFFSET 128 /* added to inputs: the dot product takes them unsigned */
 #define VEC_COPY 64    /* bytes that are copied at once: loads wait for stores that are smaller than they are */
 
@@ -18,7 +19,7 @@ typedef __m512i vec_i32;
 typedef __m512i vec_x; /* four inputs, in every lane */
 
 struct vec_scale {
-    __m512i even, odd, even_round, odd_round, right, away, left;
+    __m512i even, odd, round, right, away, left, zero;
 };
 
 static inline vec_i32 vec_load(const int32_t *p)
@@ -63,89 +64,91 @@ static inline vec_i32 vec_if_negative(vec_i32 v, vec_i32 a, vec_i32 b)
     return _mm512_mask_mov_epi32(b, _mm512_movepi32_mask(v), a);
 }
 
-static inline struct vec_scale vec_scale_load(const struct vec_params *p)
+static inline struct vec_scale vec_scale_load(const struct vec_params *p, int32_t zero)
 {
     struct vec_scale s;
 
     s.even = vec_load(p->multiplier);
     s.odd = vec_load(p->odd);
-    s.even_round = _mm512_loadu_si512(p->even_round);
-    s.odd_round = _mm512_loadu_si512(p->odd_round);
+    s.round = vec_load(p->round);
     s.right = vec_load(p->right);
     s.away = vec_load(p->away);
     s.left = vec_load(p->left);
+    s.zero = vec_splat(zero);
     return s;
 }
 
-/*
- * With one more bit of left shift the rounded high product is the upper half of 64 bits. Minima, maxima and additions
- * are cheap where shifts and shuffles are not.
- */
-static inline vec_i32 vec_requant(vec_i32 v, const struct vec_scale *s)
+/* Multiplier and shift are scale and offset. */
+static inline vec_i32 vec_requant_line(vec_i32 v, const struct vec_scale *s)
 {
-    __m512i shifted = _mm512_sllv_epi32(v, s->left);
-    __m512i even = _mm512_add_epi64(_mm512_mul_epi32(shifted, s->even), s->even_round);
-    __m512i odd = _mm512_add_epi64(_mm512_mul_epi32(_mm512_srli_epi64(shifted, 32), s->odd), s->odd_round);
-    __m512i high = _mm512_mask_shuffle_epi32(odd, 0x5555, even, (_MM_PERM_ENUM)0xF5);
-    __m512i away = _mm512_min_epi32(_mm512_max_epi32(v, s->away), _mm512_setzero_si512());
+    __m512 r = _mm512_fmadd_ps(_mm512_cvtepi32_ps(v), _mm512_castsi512_ps(s->even), _mm512_castsi512_ps(s->right));
 
-    return _mm512_srav_epi32(_mm512_add_epi32(high, away), s->right);
+    return _mm512_sub_epi32(_mm512_castps_si512(r), _mm512_set1_epi32(VEC_MAGIC_BITS));
 }
 
-/* The upper half is one bit short of the high product, which the shift to the right makes up for. */
+/* With one bit behind the point: the upper half of 64 bits is that when two bits are shifted left first. */
+static inline __m512i vec_high_product(vec_i32 v, const struct vec_scale *s)
+{
+    __m512i shifted = _mm512_slli_epi32(v, 2);
+    __m512i odd = _mm512_mul_epi32(_mm512_srli_epi64(shifted, 32), s->odd);
+    __m512i high = _mm512_mask_shuffle_epi32(odd, 0x5555, _mm512_mul_epi32(shifted, s->even), (_MM_PERM_ENUM)0xF5);
+
+    return _mm512_add_epi32(high, s->round);
+}
+
+static inline vec_i32 vec_requant(vec_i32 v, const struct vec_scale *s)
+{
+    __m512i high = vec_high_product(v, s);
+
+    return _mm512_srav_epi32(_mm512_mask_sub_epi32(high, _mm512_movepi32_mask(v), high, s->away), s->right);
+}
+
 static inline vec_i32 vec_requant_short(vec_i32 v, const struct vec_scale *s)
 {
-    __m512i even = _mm512_add_epi64(_mm512_mul_epi32(v, s->even), s->even_round);
-    __m512i odd = _mm512_add_epi64(_mm512_mul_epi32(_mm512_srli_epi64(v, 32), s->odd), s->odd_round);
-
-    return _mm512_srav_epi32(_mm512_mask_shuffle_epi32(odd, 0x5555, even, (_MM_PERM_ENUM)0xF5), s->right);
+    return _mm512_srav_epi32(vec_high_product(v, s), s->right);
 }
 
 static inline vec_i32 vec_requant_any(vec_i32 v, const struct vec_scale *s)
 {
-    __m512i shifted = _mm512_sllv_epi32(v, s->left);
-    __m512i even = _mm512_add_epi64(_mm512_mul_epi32(shifted, s->even), s->even_round);
-    __m512i odd = _mm512_add_epi64(_mm512_mul_epi32(_mm512_srli_epi64(shifted, 32), s->odd), s->odd_round);
+    __m512i shifted = _mm512_sllv_epi32(v, s->left), round = _mm512_set1_epi64(1 << 30);
+    __m512i even = _mm512_add_epi64(_mm512_mul_epi32(shifted, s->even), round);
+    __m512i odd = _mm512_add_epi64(_mm512_mul_epi32(_mm512_srli_epi64(shifted, 32), s->odd), round);
     __m512i high = _mm512_mask_mov_epi32(_mm512_srli_epi64(even, 31), 0xAAAA, _mm512_slli_epi64(odd, 1));
     __m512i half = _mm512_add_epi32(_mm512_srli_epi32(s->away, 1), _mm512_srli_epi32(high, 31));
     __mmask16 up = _mm512_cmpgt_epi32_mask(_mm512_and_si512(high, s->away), half);
     __m512i r = _mm512_srav_epi32(high, s->right);
 
-    return _mm512_mask_sub_epi32(r, up, r, _mm512_set1_epi32(-1));
-}
-
-/* What of v, with the zero point added in 32 bits, fits int8; less the zero point. */
-static inline vec_i32 vec_fitted(vec_i32 v, int32_t zero)
-{
-    __m512i r = _mm512_add_epi32(v, _mm512_set1_epi32(zero));
-
-    r = _mm512_min_epi32(_mm512_max_epi32(r, _mm512_set1_epi32(INT8_MIN)), _mm512_set1_epi32(INT8_MAX));
-    return _mm512_sub_epi32(r, _mm512_set1_epi32(zero));
+    return _mm512_add_epi32(_mm512_mask_sub_epi32(r, up, r, _mm512_set1_epi32(-1)), s->zero);
 }
 
 /* `n` of 1 to 16 results. */
 static inline void vec_store(vec_i32 v, const struct vec_output *o, int8_t *out, int32_t n)
 {
-    __m512i r = _mm512_add_epi32(v, _mm512_set1_epi32(o->zero));
+    __m128i r = _mm_max_epi8(_mm512_cvtsepi32_epi8(v), _mm_set1_epi32((int32_t)o->low));
 
-    r = _mm512_min_epi32(_mm512_max_epi32(r, _mm512_set1_epi32(o->low)), _mm512_set1_epi32(o->high));
+    r = _mm_min_epi8(r, _mm_set1_epi32((int32_t)o->high));
     /* Masked stores are slow on some CPUs. */
     if (n == VEC_LANES)
-        _mm_storeu_si128((void *)out, _mm512_cvtepi32_epi8(r));
+        _mm_storeu_si128((void *)out, r);
     else
-        _mm_mask_storeu_epi8(out, (__mmask16)((1u << n) - 1u), _mm512_cvtepi32_epi8(r));
+        _mm_mask_storeu_epi8(out, (__mmask16)((1u << n) - 1u), r);
+}
+
+/* The results of four vectors as bytes, in the order of lanes that packing within 128 bits leaves. */
+static inline __m512i vec_bytes_of(const vec_i32 *v, const struct vec_output *o)
+{
+    __m512i r = _mm512_packs_epi16(_mm512_packs_epi32(v[0], v[1]), _mm512_packs_epi32(v[2], v[3]));
+
+    r = _mm512_max_epi8(r, _mm512_set1_epi32((int32_t)o->low));
+    return _mm512_min_epi8(r, _mm512_set1_epi32((int32_t)o->high));
 }
 
 /* The results of four vectors as bytes, one vector's after the other's. */
 static inline __m512i vec_packed(const vec_i32 *v, const struct vec_output *o)
 {
     const __m512i by_vector = _mm512_set_epi32(15, 11, 7, 3, 14, 10, 6, 2, 13, 9, 5, 1, 12, 8, 4, 0);
-    __m512i zero = _mm512_set1_epi16((int16_t)o->zero);
-    __m512i low = _mm512_adds_epi16(_mm512_packs_epi32(v[0], v[1]), zero);
-    __m512i high = _mm512_adds_epi16(_mm512_packs_epi32(v[2], v[3]), zero);
-    __m512i r = _mm512_max_epi8(_mm512_packs_epi16(low, high), _mm512_set1_epi8((int8_t)o->low));
 
-    return _mm512_permutexvar_epi32(by_vector, _mm512_min_epi8(r, _mm512_set1_epi8((int8_t)o->high)));
+    return _mm512_permutexvar_epi32(by_vector, vec_bytes_of(v, o));
 }
 
 /* `n` columns of four pixels. */
@@ -162,6 +165,21 @@ static inline void vec_store_four(const vec_i32 *v, const struct vec_output *o, 
     }
     for (int i = 0; i < 4; i++)
         _mm_mask_storeu_epi8(out + i * pixel, (__mmask16)((1u << n) - 1u), row[i]);
+}
+
+/* `n` columns, more than 16, of two pixels with two vectors each. */
+static inline void vec_store_two(const vec_i32 *v, const struct vec_output *o, int8_t *out, ptrdiff_t pixel, int32_t n)
+{
+    __m512i r = vec_packed(v, o);
+    __m256i first = _mm512_castsi512_si256(r), second = _mm512_extracti64x4_epi64(r, 1);
+
+    if (n >= 2 * VEC_LANES) {
+        _mm256_storeu_si256((void *)out, first);
+        _mm256_storeu_si256((void *)(out + pixel), second);
+    } else {
+        _mm256_mask_storeu_epi8(out, (__mmask32)((UINT64_C(1) << n) - 1u), first);
+        _mm256_mask_storeu_epi8(out + pixel, (__mmask32)((UINT64_C(1) << n) - 1u), second);
+    }
 }
 
 #define VEC_ROW 4 /* vectors of columns next to each other that are stored at once */
@@ -285,12 +303,8 @@ static const uint8_t vec_order[VEC_BLOCK] = {0,  1,  2,  3,  16, 17, 18, 19, 32,
 /* Packing within 128 bits undoes the order. */
 static inline void vec_store_block(const vec_i32 *v, const struct vec_output *o, int8_t *out, int32_t n)
 {
-    __m512i zero = _mm512_set1_epi16((int16_t)o->zero);
-    __m512i low = _mm512_adds_epi16(_mm512_packs_epi32(v[0], v[1]), zero);
-    __m512i high = _mm512_adds_epi16(_mm512_packs_epi32(v[2], v[3]), zero);
-    __m512i r = _mm512_max_epi8(_mm512_packs_epi16(low, high), _mm512_set1_epi8((int8_t)o->low));
+    __m512i r = vec_bytes_of(v, o);
 
-    r = _mm512_min_epi8(r, _mm512_set1_epi8((int8_t)o->high));
     if (n >= VEC_BLOCK)
         _mm512_storeu_si512(out, r);
     else
@@ -328,8 +342,8 @@ static inline void vec_linear_block(const struct vec_linear *l, const struct vec
     const __m512i in_order = _mm512_set_epi64(7, 5, 3, 1, 6, 4, 2, 0);
     __m512i r = _mm512_packs_epi16(vec_linear_half(l, a, b), vec_linear_half(l, a + 32, b + 32));
 
-    r = _mm512_max_epi8(_mm512_permutexvar_epi64(in_order, r), _mm512_set1_epi8((int8_t)o->low));
-    _mm512_storeu_si512(out, _mm512_min_epi8(r, _mm512_set1_epi8((int8_t)o->high)));
+    r = _mm512_max_epi8(_mm512_permutexvar_epi64(in_order, r), _mm512_set1_epi32((int32_t)o->low));
+    _mm512_storeu_si512(out, _mm512_min_epi8(r, _mm512_set1_epi32((int32_t)o->high)));
 }
 
 /* Tables of 256 bytes, by the value less -128. Two halves are looked up with 7 bits, the eighth chooses. */

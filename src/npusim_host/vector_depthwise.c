@@ -51,6 +51,8 @@ static bool pack_table(const struct vec_isa *isa, const struct nuc_npu *npu, con
     const int32_t *bias = npu_source_i32(&m, c->bias), *requant = npu_source_i32(&m, c->requant);
     size_t group = (size_t)isa->block * VEC_DEPTH * (size_t)isa->weight_bytes;
     size_t vector = (size_t)VEC_LANES * VEC_DEPTH * (size_t)isa->weight_bytes;
+    const struct vec_output out = vec_output_of(c->output_zero, c->clamp_min, c->clamp_max);
+    bool worth_lines = (int64_t)c->batches * c->out_h * c->out_w >= VEC_WORTH_LINES;
 
     for (int32_t a = 0; a < isa->block; a++) {
         int64_t output = (int64_t)table * isa->block + isa->order[a];
@@ -69,11 +71,11 @@ static bool pack_table(const struct vec_isa *isa, const struct nuc_npu *npu, con
             }
         }
         if (!vec_output_set(isa, params + a / VEC_LANES, a % VEC_LANES, folded + a, bias[channel], &sums, c->input_zero,
-                            vec_is_rectified(c->output_zero, c->clamp_min), requant + (int64_t)channel * 2))
+                            requant + (int64_t)channel * 2))
             return false;
     }
     for (int32_t v = 0; v < isa->block / VEC_LANES; v++)
-        vec_params_close(isa, params + v);
+        vec_params_close(isa, params + v, &out, worth_lines ? folded + v * VEC_LANES : NULL);
     return true;
 }
 

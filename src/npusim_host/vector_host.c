@@ -30,7 +30,7 @@ bool npu_host_has(enum nuc_simulator_path path)
 {
 #if defined(__x86_64__)
     if (path == NUC_SIMULATOR_AVX2)
-        return __builtin_cpu_supports("avx2") != 0;
+        return __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma");
     if (path == NUC_SIMULATOR_AVX512_VNNI)
         return __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") &&
                __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512vl") &&

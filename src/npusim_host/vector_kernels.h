@@ -63,27 +63,29 @@ static inline int32_t vec_copy_alternate(int8_t *to, const int8_t *from, int32_t
 }
 #endif
 
-/* `n` vectors of the same outputs, by the form of their parameters. */
+/* `n` vectors of the same outputs by one function, which reads what it needs of their parameters. */
+#define VEC_REQUANT_ALL(function)                                                                                      \
+    do {                                                                                                               \
+        const struct vec_scale scale = vec_scale_load(p, zero);                                                        \
+        VEC_UNROLL                                                                                                     \
+        for (int i = 0; i < n; i++)                                                                                    \
+            v[i] = function(v[i], &scale);                                                                             \
+    } while (0)
+
+/* By the form of their parameters. */
 VEC_INLINE void vec_requant_all(vec_i32 *v, const int n, const struct vec_params *p, int32_t zero)
 {
-    struct vec_scale scale = vec_scale_load(p);
-
-    if (p->form == VEC_SHORT) {
-        VEC_UNROLL
-        for (int i = 0; i < n; i++)
-            v[i] = vec_requant_short(v[i], &scale);
-    } else if (p->form == VEC_BOUNDED) {
-        VEC_UNROLL
-        for (int i = 0; i < n; i++)
-            v[i] = vec_requant(v[i], &scale);
-    } else {
-        VEC_UNROLL
-        for (int i = 0; i < n; i++)
-            v[i] = vec_fitted(vec_requant_any(v[i], &scale), zero);
-    }
+    if (VEC_LINES && p->form == VEC_LINE)
+        VEC_REQUANT_ALL(vec_requant_line);
+    else if (p->form == VEC_SHORT)
+        VEC_REQUANT_ALL(vec_requant_short);
+    else if (p->form == VEC_BOUNDED)
+        VEC_REQUANT_ALL(vec_requant);
+    else
+        VEC_REQUANT_ALL(vec_requant_any);
 }
 
-/* `n` columns of the pixels. */
+/* `n` columns of the pixels, of one block. */
 VEC_INLINE void vec_store_pixels(const struct vec_gemm *g, const vec_i32 *v, const int pixels, int8_t *out, int32_t n)
 {
     /* 16 columns and no others: pixels lie next to each other. */
@@ -102,35 +104,32 @@ VEC_INLINE void vec_store_pixels(const struct vec_gemm *g, const vec_i32 *v, con
 }
 
 /* The blocks of a single pixel, of which all but the last are whole. One set of parameters is read once. */
-VEC_INLINE void vec_finish_pixel(const struct vec_gemm *g, vec_i32 *acc, int32_t first, const int blocks, int8_t *out)
+VEC_INLINE void vec_finish_pixel(const struct vec_gemm *g, vec_i32 *acc, const int blocks, int8_t *out)
 {
-    int32_t column = first * VEC_LANES;
-
     if (g->params_step == 0) {
         vec_requant_all(acc, blocks, g->params, g->output.zero);
     } else {
         VEC_UNROLL
         for (int j = 0; j < blocks; j++)
-            vec_requant_all(acc + j, 1, g->params + first + j, g->output.zero);
+            vec_requant_all(acc + j, 1, g->params + j, g->output.zero);
     }
     VEC_UNROLL
     for (int j = 0; j < blocks; j += VEC_ROW)
-        vec_store_row(acc + j, &g->output, out + column + j * VEC_LANES, g->columns - column - j * VEC_LANES);
+        vec_store_row(acc + j, &g->output, out + j * VEC_LANES, g->columns - j * VEC_LANES);
 }
 
-/* `pixels` x `blocks` accumulators, the latter of 16 columns, stay in registers over the whole window. */
-VEC_INLINE void vec_tile(const struct vec_gemm *g, const int8_t *const *segment, ptrdiff_t at, int32_t first,
-                         const int pixels, const int blocks, const bool staged, int8_t *out)
+/* The first blocks of `pixels`, of 16 columns each: their accumulators stay in registers over the whole window. */
+VEC_INLINE void vec_tile(const struct vec_gemm *g, const int8_t *const *segment, ptrdiff_t at, const int pixels,
+                         const int blocks, const bool staged, int8_t *out)
 {
-    vec_i32 acc[8][8];
-    const uint8_t *w = g->weights + (size_t)first * g->block_bytes;
-    const int32_t *bias = g->bias + first * VEC_LANES;
+    vec_i32 acc[8][8], result[8][8];
+    const uint8_t *w = g->weights;
 
     VEC_UNROLL
     for (int i = 0; i < pixels; i++) {
         VEC_UNROLL
         for (int j = 0; j < blocks; j++)
-            acc[i][j] = vec_load(bias + j * VEC_LANES);
+            acc[i][j] = vec_load(g->bias + j * VEC_LANES);
     }
     if (g->addend) {
         const int32_t *addend = g->addend + at / g->pixel;
@@ -156,91 +155,111 @@ VEC_INLINE void vec_tile(const struct vec_gemm *g, const int8_t *const *segment,
         }
     }
     if (pixels == 1 && blocks == VEC_TILE_WIDE) {
-        vec_finish_pixel(g, acc[0], first, blocks, out);
+        vec_finish_pixel(g, acc[0], blocks, out);
         return;
     }
     VEC_UNROLL
     for (int j = 0; j < blocks; j++) {
-        int32_t column = (first + j) * VEC_LANES;
-        vec_i32 result[8];
         VEC_UNROLL
         for (int i = 0; i < pixels; i++)
-            result[i] = acc[i][j];
-        vec_requant_all(result, pixels, g->params + (first + j) * g->params_step, g->output.zero);
-        vec_store_pixels(g, result, pixels, out + column, vec_smaller(g->columns - column, VEC_LANES));
+            result[j][i] = acc[i][j];
+        vec_requant_all(result[j], pixels, g->params + j * g->params_step, g->output.zero);
     }
+#if VEC_TILE_BLOCKS == 2
+    VEC_UNROLL
+    for (int i = 0; blocks == 2 && i < pixels; i += 2) {
+        const int next = i + 1 < pixels ? i + 1 : i;
+        const vec_i32 two[4] = {result[0][i], result[1][i], result[0][next], result[1][next]};
+        vec_store_two(two, &g->output, out + i * g->out_pixel, (next - i) * g->out_pixel, g->columns);
+    }
+#endif
+    if (blocks == 1)
+        vec_store_pixels(g, result[0], pixels, out, vec_smaller(g->columns, VEC_LANES));
 }
 
 /* `tiles` of as many pixels, one after the other. */
-VEC_INLINE void vec_tiles(const struct vec_gemm *g, const int8_t *const *segment, ptrdiff_t at, int32_t first,
-                          const int pixels, int32_t tiles, const int blocks, const bool staged, int8_t *out)
+VEC_INLINE void vec_tiles(const struct vec_gemm *g, const int8_t *const *segment, ptrdiff_t at, const int pixels,
+                          int32_t tiles, const int blocks, const bool staged, int8_t *out)
 {
     for (int32_t t = 0; t < tiles; t++) {
-        vec_tile(g, segment, at, first, pixels, blocks, staged, out);
+        vec_tile(g, segment, at, pixels, blocks, staged, out);
         at += pixels * g->pixel;
         out += pixels * g->out_pixel;
     }
 }
 
 /* Tiles of up to 4 pixels, and of up to 8 where there are the registers. */
-VEC_INLINE void vec_tiles_of(const struct vec_gemm *g, const int8_t *const *segment, ptrdiff_t at, int32_t first,
-                             int32_t pixels, int32_t tiles, const int blocks, const bool staged, int8_t *out)
+VEC_INLINE void vec_tiles_of(const struct vec_gemm *of, const int8_t *const *segment, ptrdiff_t at, int32_t pixels,
+                             int32_t tiles, const int blocks, const bool staged, int8_t *out)
 {
+    const struct vec_gemm own = *of, *g = &own; /* which results do not lie over: it stays in registers */
+
     switch (pixels) {
     case 1:
-        vec_tiles(g, segment, at, first, 1, tiles, blocks, staged, out);
+        vec_tiles(g, segment, at, 1, tiles, blocks, staged, out);
         break;
     case 2:
-        vec_tiles(g, segment, at, first, 2, tiles, blocks, staged, out);
+        vec_tiles(g, segment, at, 2, tiles, blocks, staged, out);
         break;
     case 3:
-        vec_tiles(g, segment, at, first, 3, tiles, blocks, staged, out);
+        vec_tiles(g, segment, at, 3, tiles, blocks, staged, out);
         break;
     case 4:
-        vec_tiles(g, segment, at, first, 4, tiles, blocks, staged, out);
+        vec_tiles(g, segment, at, 4, tiles, blocks, staged, out);
         break;
 #if VEC_TILE_PIXELS > 4
     case 5:
-        vec_tiles(g, segment, at, first, 5, tiles, blocks, staged, out);
+        vec_tiles(g, segment, at, 5, tiles, blocks, staged, out);
         break;
     case 6:
-        vec_tiles(g, segment, at, first, 6, tiles, blocks, staged, out);
+        vec_tiles(g, segment, at, 6, tiles, blocks, staged, out);
         break;
     case 7:
-        vec_tiles(g, segment, at, first, 7, tiles, blocks, staged, out);
+        vec_tiles(g, segment, at, 7, tiles, blocks, staged, out);
         break;
     default:
-        vec_tiles(g, segment, at, first, 8, tiles, blocks, staged, out);
+        vec_tiles(g, segment, at, 8, tiles, blocks, staged, out);
         break;
 #endif
     }
 }
 
-static void vec_tiles_single(const struct vec_gemm *g, const int8_t *const *segment, ptrdiff_t at, int32_t first,
-                             int32_t pixels, int32_t tiles, int8_t *out)
+static void vec_tiles_single(const struct vec_gemm *g, const int8_t *const *segment, ptrdiff_t at, int32_t pixels,
+                             int32_t tiles, int8_t *out)
 {
     if (VEC_OFFSET && g->staged)
-        vec_tiles_of(g, segment, at, first, pixels, tiles, 1, true, out);
+        vec_tiles_of(g, segment, at, pixels, tiles, 1, true, out);
     else
-        vec_tiles_of(g, segment, at, first, pixels, tiles, 1, false, out);
+        vec_tiles_of(g, segment, at, pixels, tiles, 1, false, out);
 }
 
-static void vec_tiles_several(const struct vec_gemm *g, const int8_t *const *segment, ptrdiff_t at, int32_t first,
-                              int32_t pixels, int32_t tiles, int8_t *out)
+static void vec_tiles_several(const struct vec_gemm *g, const int8_t *const *segment, ptrdiff_t at, int32_t pixels,
+                              int32_t tiles, int8_t *out)
 {
     if (VEC_OFFSET && g->staged)
-        vec_tiles_of(g, segment, at, first, pixels, tiles, VEC_TILE_BLOCKS, true, out);
+        vec_tiles_of(g, segment, at, pixels, tiles, VEC_TILE_BLOCKS, true, out);
     else
-        vec_tiles_of(g, segment, at, first, pixels, tiles, VEC_TILE_BLOCKS, false, out);
+        vec_tiles_of(g, segment, at, pixels, tiles, VEC_TILE_BLOCKS, false, out);
 }
 
-static void vec_tile_wide(const struct vec_gemm *g, const int8_t *const *segment, ptrdiff_t at, int32_t first,
-                          int8_t *out)
+static void vec_tile_wide(const struct vec_gemm *g, const int8_t *const *segment, int8_t *out)
 {
     if (VEC_OFFSET && g->staged)
-        vec_tile(g, segment, at, first, 1, VEC_TILE_WIDE, true, out);
+        vec_tile(g, segment, 0, 1, VEC_TILE_WIDE, true, out);
     else
-        vec_tile(g, segment, at, first, 1, VEC_TILE_WIDE, false, out);
+        vec_tile(g, segment, 0, 1, VEC_TILE_WIDE, false, out);
+}
+
+/* The blocks from `first` on. */
+static inline struct vec_gemm vec_gemm_from(const struct vec_gemm *g, int32_t first)
+{
+    struct vec_gemm rest = *g;
+
+    rest.weights += (size_t)first * g->block_bytes;
+    rest.bias += first * VEC_LANES;
+    rest.params += first * g->params_step;
+    rest.columns -= first * VEC_LANES;
+    return rest;
 }
 
 /* Pixels are split into tiles of about the same size: 5 and 5 rather than 8 and 2. */
@@ -249,22 +268,22 @@ static void vec_gemm_row(const struct vec_gemm *g, const int8_t *const *segment,
     int32_t n_blocks = (g->columns + VEC_LANES - 1) / VEC_LANES;
     int32_t tiles = (pixels + VEC_TILE_PIXELS - 1) / VEC_TILE_PIXELS;
 
-    for (int32_t first = 0; first < n_blocks;) {
-        int32_t blocks = n_blocks - first >= VEC_TILE_BLOCKS ? VEC_TILE_BLOCKS : 1;
+    for (int32_t first = 0, blocks; first < n_blocks; first += blocks, out += blocks * VEC_LANES) {
+        const struct vec_gemm rest = vec_gemm_from(g, first);
+        blocks = n_blocks - first >= VEC_TILE_BLOCKS ? VEC_TILE_BLOCKS : 1;
         if (pixels == 1 && n_blocks - first >= VEC_TILE_WIDE) {
-            vec_tile_wide(g, segment, 0, first, out);
-            first += VEC_TILE_WIDE;
+            vec_tile_wide(&rest, segment, out);
+            blocks = VEC_TILE_WIDE;
             continue;
         }
         for (int32_t t = 0, done = 0; t < tiles;) {
             int32_t n = (pixels - done + tiles - t - 1) / (tiles - t);
             int32_t some = n * (tiles - t) == pixels - done ? tiles - t : pixels - done - (n - 1) * (tiles - t);
-            (blocks == 1 ? vec_tiles_single : vec_tiles_several)(g, segment, done * g->pixel, first, n, some,
+            (blocks == 1 ? vec_tiles_single : vec_tiles_several)(&rest, segment, done * g->pixel, n, some,
                                                                  out + done * g->out_pixel);
             done += some * n;
             t += some;
         }
-        first += blocks;
     }
 }
 
@@ -388,14 +407,15 @@ VEC_INLINE vec_i32 vec_binary_value(const struct vec_binary *e, const struct vec
 VEC_INLINE void vec_binary_loop(const struct vec_binary *e, const uint32_t opcode, const bool any, const int8_t *a,
                                 int32_t a_stride, const int8_t *b, int32_t b_stride, int32_t n, int8_t *out)
 {
-    const struct vec_scale scale[3] = {vec_scale_load(&e->a), vec_scale_load(&e->b), vec_scale_load(&e->out)};
+    const int32_t zero = e->output.zero;
+    const struct vec_scale scale[3] = {vec_scale_load(&e->a, opcode == NUC_MC_OP_PRELU ? zero : 0),
+                                       vec_scale_load(&e->b, 0), vec_scale_load(&e->out, zero)};
 
     for (int32_t i = 0; i < n; i += VEC_LANES) {
         int32_t count = vec_smaller(n - i, VEC_LANES);
         vec_i32 qa = a_stride ? vec_widen(a + i, count) : vec_splat(*a);
         vec_i32 qb = b_stride ? vec_widen(b + i, count) : vec_splat(*b);
-        vec_i32 v = vec_binary_value(e, scale, opcode, any, qa, qb);
-        vec_store(any ? vec_fitted(v, e->output.zero) : v, &e->output, out + i, count);
+        vec_store(vec_binary_value(e, scale, opcode, any, qa, qb), &e->output, out + i, count);
     }
 }
 
@@ -667,12 +687,12 @@ static void vec_maximum(const struct vec_pool *p, const int8_t *in, int8_t *out)
         return;
     }
     for (; i < n; i++) {
-        int32_t best = p->output.low;
+        int32_t best = (int8_t)p->output.low;
         for (int32_t t = 0; t < p->rows * p->columns; t++) {
             int32_t v = in[t / p->columns * p->row + t % p->columns * p->pixel + i];
             best = v > best ? v : best;
         }
-        out[i] = (int8_t)vec_smaller(best, p->output.high);
+        out[i] = (int8_t)vec_smaller(best, (int8_t)p->output.high);
     }
 }
 
@@ -790,7 +810,7 @@ static inline int8_t vec_from_sum(int32_t sum)
 /* `run` values from `low` and `high` on; up to VEC_LANES - 1 more are read. */
 static inline void vec_blend_run(const int32_t *low, const int32_t *high, int32_t part, int32_t run, int8_t *out)
 {
-    static const struct vec_output any = {0, INT8_MIN, INT8_MAX};
+    static const struct vec_output any = {0, 0x80808080, 0x7F7F7F7F};
     vec_i32 of_low = vec_splat(1024 - part), of_high = vec_splat(part);
     vec_i32 half = vec_splat(1 << 19), less = vec_splat((1 << 19) - 1);
 
@@ -814,10 +834,10 @@ static void vec_blend_columns(const struct vec_blend *b, const int32_t *restrict
         vec_blend_run(row + low[p], row + high[p], part[p], b->run, out);
 }
 
-#define VEC_ISA(its_path, bytes, its_left)                                                                             \
+#define VEC_ISA(its_path, bytes, its_bits)                                                                             \
     {                                                                                                                  \
-        .path = (its_path), .input_offset = VEC_OFFSET, .weight_bytes = (bytes), .left = (its_left),                   \
-        .block = VEC_BLOCK, .order = vec_order, .gemm = vec_gemm_row, .depthwise = vec_depthwise,                      \
+        .path = (its_path), .input_offset = VEC_OFFSET, .weight_bytes = (bytes), .bits = (its_bits),                   \
+        .lines = VEC_LINES, .block = VEC_BLOCK, .order = vec_order, .gemm = vec_gemm_row, .depthwise = vec_depthwise,  \
         .binary = vec_binary, .scale_rows = vec_scale_rows, .copy = vec_copy, .average = vec_average,                  \
         .maximum = vec_maximum, .sum_rows = vec_sum_rows, .lookup = vec_lookup, .blend_rows = vec_blend_rows,          \
         .blend_columns = vec_blend_columns, .transpose = vec_transpose,                                                \

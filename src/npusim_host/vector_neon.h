@@ -11,6 +11,7 @@
 #define VEC_TILE_BLOCKS 1
 #define VEC_TILE_WIDE 2
 #define VEC_BLOCK 16
+#define VEC_LINES 0 /* rounded high products are an instruction here */
 #define VEC_OFFSET 0
 #define VEC_COPY 16 /* bytes that are copied at once */
 
@@ -18,7 +19,7 @@ typedef int32x4x4_t vec_i32;
 typedef int8x16_t vec_x; /* four inputs, in every lane */
 
 struct vec_scale {
-    vec_i32 multiplier, right, away, left;
+    vec_i32 multiplier, right, away, left, zero;
 };
 
 static inline vec_i32 vec_load(const int32_t *p)
@@ -75,9 +76,10 @@ static inline vec_i32 vec_if_negative(vec_i32 v, vec_i32 a, vec_i32 b)
     return a;
 }
 
-static inline struct vec_scale vec_scale_load(const struct vec_params *p)
+static inline struct vec_scale vec_scale_load(const struct vec_params *p, int32_t zero)
 {
-    struct vec_scale s = {vec_load(p->multiplier), vec_load(p->right), vec_load(p->away), vec_load(p->left)};
+    struct vec_scale s = {vec_load(p->multiplier), vec_load(p->right), vec_load(p->away), vec_load(p->left),
+                          vec_splat(zero)};
 
     for (int i = 0; i < 4; i++)
         s.right.val[i] = vnegq_s32(s.right.val[i]);
@@ -88,18 +90,18 @@ static inline struct vec_scale vec_scale_load(const struct vec_params *p)
 static inline vec_i32 vec_requant(vec_i32 v, const struct vec_scale *s)
 {
     for (int i = 0; i < 4; i++) {
-        int32x4_t high = vqrdmulhq_s32(vshlq_s32(v.val[i], s->left.val[i]), s->multiplier.val[i]);
-        int32x4_t nudge = vminq_s32(vmaxq_s32(v.val[i], s->away.val[i]), vdupq_n_s32(0));
-        v.val[i] = vrshlq_s32(vaddq_s32(high, nudge), s->right.val[i]);
+        int32x4_t high = vqrdmulhq_s32(v.val[i], s->multiplier.val[i]);
+        int32x4_t less = vandq_s32(vshrq_n_s32(v.val[i], 31), s->away.val[i]);
+        v.val[i] = vrshlq_s32(vsubq_s32(high, less), s->right.val[i]);
     }
-    return v;
+    return vec_add(v, s->zero);
 }
 
 static inline vec_i32 vec_requant_short(vec_i32 v, const struct vec_scale *s)
 {
     for (int i = 0; i < 4; i++)
         v.val[i] = vrshlq_s32(vqrdmulhq_s32(v.val[i], s->multiplier.val[i]), s->right.val[i]);
-    return v;
+    return vec_add(v, s->zero);
 }
 
 static inline vec_i32 vec_requant_any(vec_i32 v, const struct vec_scale *s)
@@ -110,28 +112,15 @@ static inline vec_i32 vec_requant_any(vec_i32 v, const struct vec_scale *s)
         uint32x4_t up = vcgtq_s32(vandq_s32(high, s->away.val[i]), half);
         v.val[i] = vsubq_s32(vshlq_s32(high, s->right.val[i]), vreinterpretq_s32_u32(up));
     }
-    return v;
-}
-
-/* What of v, with the zero point added in 32 bits, fits int8; less the zero point. */
-static inline vec_i32 vec_fitted(vec_i32 v, int32_t zero)
-{
-    int32x4_t zeros = vdupq_n_s32(zero);
-
-    for (int i = 0; i < 4; i++) {
-        int32x4_t r = vmaxq_s32(vaddq_s32(v.val[i], zeros), vdupq_n_s32(INT8_MIN));
-        v.val[i] = vsubq_s32(vminq_s32(r, vdupq_n_s32(INT8_MAX)), zeros);
-    }
-    return v;
+    return vec_add(v, s->zero);
 }
 
 /* `n` of 1 to 16 results. */
 static inline void vec_store(vec_i32 v, const struct vec_output *o, int8_t *out, int32_t n)
 {
     int8_t bytes[VEC_LANES];
-    int16x8_t zero = vdupq_n_s16((int16_t)o->zero);
-    int16x8_t low = vqaddq_s16(vcombine_s16(vqmovn_s32(v.val[0]), vqmovn_s32(v.val[1])), zero);
-    int16x8_t high = vqaddq_s16(vcombine_s16(vqmovn_s32(v.val[2]), vqmovn_s32(v.val[3])), zero);
+    int16x8_t low = vcombine_s16(vqmovn_s32(v.val[0]), vqmovn_s32(v.val[1]));
+    int16x8_t high = vcombine_s16(vqmovn_s32(v.val[2]), vqmovn_s32(v.val[3]));
     int8x16_t r = vmaxq_s8(vcombine_s8(vqmovn_s16(low), vqmovn_s16(high)), vdupq_n_s8((int8_t)o->low));
 
     r = vminq_s8(r, vdupq_n_s8((int8_t)o->high));

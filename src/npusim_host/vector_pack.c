@@ -34,8 +34,9 @@ void vec_plan_free(struct vec_plan *p)
     }
 }
 
-bool vec_params_set(struct vec_params *p, int32_t lane, uint64_t bound, bool rectified, int32_t multiplier,
-                    int32_t shift)
+#define MOST_RIGHT 21 /* beyond it the zero point does not fit next to an accumulator */
+
+bool vec_params_set(struct vec_params *p, int32_t lane, uint64_t bound, int32_t multiplier, int32_t shift)
 {
     int32_t left = shift > 0 ? shift : 0;
 
@@ -44,41 +45,40 @@ bool vec_params_set(struct vec_params *p, int32_t lane, uint64_t bound, bool rec
     p->right[lane] = left - shift;
     if (lane % 2)
         p->odd[lane - 1] = multiplier;
-    if (!rectified || shift >= 0)
+    if (shift >= 0)
         p->not_short = 1;
-    if (multiplier < 0 || bound >= VEC_LIMIT || bound << left >= VEC_LIMIT)
-        p->not_bounded = 1;
+    if (multiplier < 0 || bound >= VEC_LIMIT || shift > 0 || shift < -MOST_RIGHT)
+        p->bound = VEC_LIMIT;
+    else if ((int32_t)bound > p->bound)
+        p->bound = (int32_t)bound;
     return multiplier != INT32_MIN;
 }
 
 /* What the form needs of a lane whose shifts are set. */
-static void close_lane(const struct vec_isa *isa, struct vec_params *p, int32_t lane)
+static void close_lane(const struct vec_isa *isa, struct vec_params *p, int32_t zero, int32_t lane)
 {
-    int32_t right = p->right[lane];
-    int64_t round = right > 0 ? (int64_t)1 << (right - 1) : 0, half = (int64_t)1 << 30;
-    int64_t *sum = (lane % 2 ? p->odd_round : p->even_round) + lane / 2;
+    int32_t right = p->right[lane], one = 1 << isa->bits;
 
-    switch (p->form) {
-    case VEC_SHORT:
-        *sum = round * ((int64_t)1 << 31) + half;
-        p->right[lane] = right - isa->left;
-        break;
-    case VEC_BOUNDED:
-        *sum = round * ((int64_t)1 << 32) + 2 * half;
-        p->left[lane] += isa->left;
-        p->away[lane] = right > 0 ? -1 : 0;
-        break;
-    default:
-        *sum = half;
+    if (p->form == VEC_ANY) {
         p->away[lane] = (int32_t)(((int64_t)1 << right) - 1);
+        return;
     }
+    p->round[lane] = (right > 0 ? one << right >> 1 : 0) + one / 2 + zero * (one << right);
+    p->right[lane] = right + isa->bits;
+    p->away[lane] = right > 0 ? one : 0;
 }
 
-void vec_params_close(const struct vec_isa *isa, struct vec_params *p)
+void vec_params_close(const struct vec_isa *isa, struct vec_params *p, const struct vec_output *o, int32_t *bias)
 {
-    p->form = !p->not_short ? VEC_SHORT : !p->not_bounded ? VEC_BOUNDED : VEC_ANY;
+    bool is_short = !p->not_short && (int8_t)o->low >= o->zero;
+
+    p->form = p->bound == VEC_LIMIT ? VEC_ANY : is_short ? VEC_SHORT : VEC_BOUNDED;
+    if (p->form == VEC_SHORT && bias && isa->lines && vec_params_line(p, o, bias)) {
+        p->form = VEC_LINE;
+        return;
+    }
     for (int32_t lane = 0; lane < VEC_LANES; lane++)
-        close_lane(isa, p, lane);
+        close_lane(isa, p, o->zero, lane);
 }
 
 void vec_weight_set(const struct vec_isa *isa, uint8_t *group, int32_t lane, int32_t k, int8_t weight)
@@ -103,12 +103,12 @@ void vec_sums_add(struct vec_sums *s, int8_t weight)
 }
 
 bool vec_output_set(const struct vec_isa *isa, struct vec_params *p, int32_t lane, int32_t *folded, int32_t bias,
-                    const struct vec_sums *s, int32_t zero, bool rectified, const int32_t *requant)
+                    const struct vec_sums *s, int32_t zero, const int32_t *requant)
 {
     int32_t largest = zero < 0 ? INT8_MAX - zero : zero - INT8_MIN;
     uint64_t bound = (uint64_t)llabs((long long)bias) + (uint64_t)s->absolute * (uint64_t)largest;
     *folded = (int32_t)((uint32_t)bias - (uint32_t)(int32_t)(zero + isa->input_offset) * (uint32_t)(uint64_t)s->sum);
-    return vec_params_set(p, lane, bound, rectified, requant[0], requant[1]);
+    return vec_params_set(p, lane, bound, requant[0], requant[1]);
 }
 
 /* ---- convolution and matrix product with constant weights ---- */
@@ -123,7 +123,8 @@ struct source {
     int32_t channels;     /* column c is channel c % channels of pixel c / channels of those computed together */
     int32_t shift, taps;  /* products from one pixel to the next, and of a channel's run */
     int32_t zero;         /* of stored inputs */
-    bool rectified;
+    struct vec_output out;
+    bool lines; /* worth looking for */
 };
 
 static bool pack_column(const struct vec_isa *isa, const struct source *s, int32_t output, uint8_t *weights,
@@ -143,7 +144,7 @@ static bool pack_column(const struct vec_isa *isa, const struct source *s, int32
             vec_weight_set(isa, to + (size_t)(at / VEC_DEPTH) * step, lane, at % VEC_DEPTH, w);
         }
     }
-    return vec_output_set(isa, p, lane, bias, s->bias ? s->bias[channel] : 0, &sums, s->zero, s->rectified,
+    return vec_output_set(isa, p, lane, bias, s->bias ? s->bias[channel] : 0, &sums, s->zero,
                           s->requant + (int64_t)channel * s->requant_step);
 }
 
@@ -185,7 +186,8 @@ static struct vec_plan *pack(const struct vec_isa *isa, const struct source *s, 
                                 .block_bytes = (size_t)block_bytes,
                                 .segments = s->segments,
                                 .run = vec_up(s->run, VEC_DEPTH),
-                                .columns = s->columns};
+                                .columns = s->columns,
+                                .output = s->out};
     for (int32_t o = 0; o < s->groups * s->columns; o++) {
         int32_t group = o / s->columns, column = o % s->columns;
         size_t block = (size_t)(group * p->group_params + column / VEC_LANES);
@@ -197,7 +199,7 @@ static struct vec_plan *pack(const struct vec_isa *isa, const struct source *s, 
         }
     }
     for (uint64_t b = 0; b < blocks; b++)
-        vec_params_close(isa, params + b);
+        vec_params_close(isa, params + b, &s->out, s->lines ? bias + b * VEC_LANES : NULL);
     p->gemm.params_step = s->groups == 1 && s->requant_step == 0 && are_alike(params, blocks, s->columns) ? 0 : 1;
     return plan;
 }
@@ -308,7 +310,8 @@ static struct vec_plan *plan_dense(const struct vec_isa *isa, const struct nuc_n
                        .shift = c->stride_w * depth,
                        .taps = dense ? c->k_w * depth : depth,
                        .zero = c->input_zero,
-                       .rectified = vec_is_rectified(c->output_zero, c->clamp_min)};
+                       .out = vec_output_of(c->output_zero, c->clamp_min, c->clamp_max),
+                       .lines = (int64_t)c->batches * c->out_h * c->out_w >= VEC_WORTH_LINES};
     struct vec_plan *plan = pack(isa, &s, s.segments, &taps, budget);
     if (!plan)
         return NULL;
@@ -323,7 +326,6 @@ static struct vec_plan *plan_dense(const struct vec_isa *isa, const struct nuc_n
     p->group_in = depth;
     p->gemm.pixel = (ptrdiff_t)together * c->stride_w * c->in_c;
     p->gemm.out_pixel = (ptrdiff_t)(together * npu_pitch(c->out_pitch, c->out_c));
-    p->gemm.output = vec_output_of(c->output_zero, c->clamp_min, c->clamp_max);
     bool stage =
         c->pad_left > 0 || p->window.padded_w > c->in_w || s.run % VEC_DEPTH != 0 || p->window.in_pixel != c->in_c;
     if (!stage && is_pointwise(c))
@@ -376,7 +378,8 @@ struct vec_plan *vec_plan_matmul(const struct vec_isa *isa, const struct nuc_npu
                        .channels = g->columns,
                        .taps = g->depth,
                        .zero = g->lhs_zero,
-                       .rectified = vec_is_rectified(g->output_zero, g->clamp_min)};
+                       .out = vec_output_of(g->output_zero, g->clamp_min, g->clamp_max),
+                       .lines = pixels >= VEC_WORTH_LINES};
     struct vec_plan *plan = pack(isa, &s, 1, &taps, budget);
     if (!plan)
         return NULL;
@@ -384,7 +387,6 @@ struct vec_plan *vec_plan_matmul(const struct vec_isa *isa, const struct nuc_npu
     bool stage = g->depth % VEC_DEPTH != 0;
     p->gemm.pixel = g->lhs_row_stride;
     p->gemm.out_pixel = (ptrdiff_t)npu_pitch(g->out_pitch, g->columns);
-    p->gemm.output = vec_output_of(g->output_zero, g->clamp_min, g->clamp_max);
     p->rows = pixels;
     p->window = (struct vec_window){.isa = isa,
                                     .in_h = (int32_t)pixels,

@@ -8,16 +8,19 @@
  * The pair of an operand in every lane, in the form `form`. bound: largest magnitude that is scaled; afterwards that of
  * the result. False when it is not exact in that form.
  */
-static bool set_pair(const struct vec_isa *isa, struct vec_params *p, int32_t form, uint64_t *bound, int32_t multiplier,
-                     int32_t shift)
+static bool set_pair(const struct vec_isa *isa, struct vec_params *p, int32_t form, int32_t zero, uint64_t *bound,
+                     int32_t multiplier, int32_t shift)
 {
-    p->not_bounded = form == VEC_ANY;
+    const struct vec_output out = vec_output_of(zero, INT8_MIN, INT8_MAX);
+
+    p->not_short = 1;
+    p->bound = form == VEC_ANY ? VEC_LIMIT : 0;
     for (int32_t lane = 0; lane < VEC_LANES; lane++) {
-        if (!vec_params_set(p, lane, *bound, false, multiplier, shift))
+        if (!vec_params_set(p, lane, *bound, multiplier, shift))
             return false;
     }
     *bound = shift > 0 && form == VEC_BOUNDED ? *bound << shift : *bound;
-    vec_params_close(isa, p);
+    vec_params_close(isa, p, &out, NULL);
     return p->form == form;
 }
 
@@ -35,22 +38,22 @@ static bool set_pairs(const struct vec_isa *isa, struct vec_binary *p, const str
     case NUC_MC_OP_SUB:
         a <<= e->left_shift;
         b <<= e->left_shift;
-        if (!set_pair(isa, &p->a, form, &a, e->a_multiplier, e->a_shift) ||
-            !set_pair(isa, &p->b, form, &b, e->b_multiplier, e->b_shift))
+        if (!set_pair(isa, &p->a, form, 0, &a, e->a_multiplier, e->a_shift) ||
+            !set_pair(isa, &p->b, form, 0, &b, e->b_multiplier, e->b_shift))
             return false;
         out = a + b;
         break;
     case NUC_MC_OP_PRELU:
-        if (!set_pair(isa, &p->a, form, &a, e->a_multiplier, e->a_shift))
+        if (!set_pair(isa, &p->a, form, e->output_zero, &a, e->a_multiplier, e->a_shift))
             return false;
         break;
     case NUC_MC_OP_MUL:
         break;
     default:
-        p->output = (struct vec_output){0, INT8_MIN, INT8_MAX};
+        p->output = vec_output_of(0, INT8_MIN, INT8_MAX);
         return true;
     }
-    return set_pair(isa, &p->out, form, &out, e->out_multiplier, e->out_shift);
+    return set_pair(isa, &p->out, form, e->output_zero, &out, e->out_multiplier, e->out_shift);
 }
 
 #define WORTH_A_PROOF 4096 /* elements */
@@ -113,7 +116,7 @@ struct vec_plan *vec_plan_binary(const struct vec_isa *isa, const struct nuc_mc_
                                          .b_zero = e->b_zero,
                                          .left_shift = e->left_shift,
                                          .opcode = nuc_mc_opcode_of(&e->call),
-                                         .output = {e->output_zero, e->clamp_min, e->clamp_max}};
+                                         .output = vec_output_of(e->output_zero, e->clamp_min, e->clamp_max)};
     struct vec_binary *p = &plan->u.binary;
     if (set_pairs(isa, p, e, VEC_BOUNDED) || set_pairs(isa, p, e, VEC_ANY)) {
         struct vec_lines *lines = (struct vec_lines *)(void *)memory;

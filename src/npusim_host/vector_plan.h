@@ -123,12 +123,16 @@ struct vec_plan *vec_plan_new(struct vec_budget *budget, enum vec_kind kind, uin
 void vec_plan_free(struct vec_plan *p);
 
 /*
- * Parameters of one output. bound: the largest |accumulator|; rectified: results below the zero point are clamped to it
- * or more. False when the kernels are not exact for them. vec_params_close() follows when all lanes are set.
+ * Parameters of one output. bound: the largest |accumulator|. False when the kernels are not exact for them.
+ * vec_params_close() follows when all lanes are set; bias: of the lanes, or NULL where a search for lines does not pay.
  */
-bool vec_params_set(struct vec_params *p, int32_t lane, uint64_t bound, bool rectified, int32_t multiplier,
-                    int32_t shift);
-void vec_params_close(const struct vec_isa *isa, struct vec_params *p);
+bool vec_params_set(struct vec_params *p, int32_t lane, uint64_t bound, int32_t multiplier, int32_t shift);
+void vec_params_close(const struct vec_isa *isa, struct vec_params *p, const struct vec_output *o, int32_t *bias);
+
+/* Makes parameters whose lanes are set those of VEC_LINE, and adds to the biases. False: it is not exact for them. */
+bool vec_params_line(struct vec_params *p, const struct vec_output *o, int32_t *bias);
+
+#define VEC_WORTH_LINES 64 /* results of an output: with fewer of them searching takes longer */
 
 /* Sums of one output's weights, which decide about its bias and the bound of its accumulator. */
 struct vec_sums {
@@ -140,20 +144,14 @@ void vec_sums_add(struct vec_sums *s, int8_t weight);
 /* Parameters and folded bias of an output whose stored inputs have the zero point `zero`. requant: pair of the output.
  */
 bool vec_output_set(const struct vec_isa *isa, struct vec_params *p, int32_t lane, int32_t *folded, int32_t bias,
-                    const struct vec_sums *s, int32_t zero, bool rectified, const int32_t *requant);
+                    const struct vec_sums *s, int32_t zero, const int32_t *requant);
 
 /* Geometry of a convolution before anything is known about staging. */
 struct vec_window vec_conv_window(const struct vec_isa *isa, const struct nuc_mc_conv *c);
 
 static inline struct vec_output vec_output_of(int32_t zero, int32_t low, int32_t high)
 {
-    return (struct vec_output){zero, low, high};
-}
-
-/* Results below the zero point are clamped to it or more: what a ReLU leaves. */
-static inline bool vec_is_rectified(int32_t zero, int32_t low)
-{
-    return low >= zero;
+    return (struct vec_output){zero, (uint8_t)low * 0x01010101u, (uint8_t)high * 0x01010101u};
 }
 
 /* Constants are read before there are other buffers. */

@@ -41,6 +41,7 @@ struct vec_plan *vec_plan_product(const struct vec_isa *isa, const struct nuc_np
     const int32_t *bias = g->has_bias ? npu_source_i32(&m, g->bias) : NULL;
     const int32_t *requant = npu_source_i32(&m, g->requant);
     struct vec_budget budget = {.left = VEC_MOST_SCRATCH};
+    const struct vec_output out = vec_output_of(g->output_zero, g->clamp_min, g->clamp_max);
     uint8_t *memory;
 
     if (g->rows > MOST_OPERAND || g->columns > MOST_OPERAND || g->depth > MOST_OPERAND ||
@@ -55,14 +56,13 @@ struct vec_plan *vec_plan_product(const struct vec_isa *isa, const struct nuc_np
     for (int32_t j = 0; j < g->columns; j++) {
         const int32_t *pair = requant + (g->per_channel ? (int64_t)j * 2 : 0);
         uint64_t bound = (uint64_t)g->depth * 255 * 255 + (bias ? (uint64_t)llabs((long long)bias[j]) : 0);
-        if (!vec_params_set(params + j / VEC_LANES, j % VEC_LANES, bound,
-                            vec_is_rectified(g->output_zero, g->clamp_min), pair[0], pair[1])) {
+        if (!vec_params_set(params + j / VEC_LANES, j % VEC_LANES, bound, pair[0], pair[1])) {
             free(plan);
             return NULL;
         }
     }
     for (int32_t b = 0; b < vec_up(g->columns, VEC_LANES); b++)
-        vec_params_close(isa, params + b);
+        vec_params_close(isa, params + b, &out, NULL);
     return plan;
 }
 
@@ -133,7 +133,7 @@ static void product_batches(void *arg, uint32_t thread, int64_t begin, int64_t e
                             .addend = addend,
                             .pixel = (ptrdiff_t)packed_depth(g),
                             .out_pixel = (ptrdiff_t)npu_pitch(g->out_pitch, g->columns),
-                            .output = {g->output_zero, g->clamp_min, g->clamp_max}};
+                            .output = vec_output_of(g->output_zero, g->clamp_min, g->clamp_max)};
     const int8_t *segment[1] = {rows};
 
     for (int64_t b = begin; b < end; b++) {

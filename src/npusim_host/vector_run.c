@@ -209,7 +209,7 @@ static void scale_rows(const struct binary_job *job, int64_t row, int64_t rows)
                                 .rows = rows,
                                 .in_row = strides[last - 1],
                                 .out_row = npu_pitch(e->out_pitch, e->shape[last]),
-                                .output = {0, e->clamp_min, e->clamp_max}};
+                                .output = vec_output_of(0, e->clamp_min, e->clamp_max)};
     int64_t at_a, at_b;
 
     places_of_row(e, row, &at_a, &at_b);
@@ -372,7 +372,7 @@ static void pool_row(const struct pool_job *job, const int8_t *image, int32_t oy
     struct vec_pool w = {.channels = p->channels,
                          .row = (ptrdiff_t)(p->in_w * npu_pitch(p->in_pitch, p->channels)),
                          .pixel = (ptrdiff_t)npu_pitch(p->in_pitch, p->channels),
-                         .output = {0, p->clamp_min, p->clamp_max}};
+                         .output = vec_output_of(0, p->clamp_min, p->clamp_max)};
     int64_t pitch = npu_pitch(p->out_pitch, p->channels);
     int32_t y = oy * p->stride_h - p->pad_top, all = p->k_h * p->k_w, y0, x0;
     int32_t rows = taps_inside(y, p->in_h, p->k_h, &y0);
@@ -490,7 +490,7 @@ static int32_t largest_of(const struct vec_isa *isa, const int8_t *in, int32_t n
                          .columns = n / REDUCED_BLOCK,
                          .channels = REDUCED_BLOCK,
                          .pixel = REDUCED_BLOCK,
-                         .output = {0, INT8_MIN, INT8_MAX}};
+                         .output = vec_output_of(0, INT8_MIN, INT8_MAX)};
     int32_t largest = INT8_MIN;
 
     isa->maximum(&w, in, most);

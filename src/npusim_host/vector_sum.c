@@ -1,9 +1,10 @@
 /*
  * Additions and subtractions as one linear function of both operands, products as one of either for each byte of the
- * other, where that gives every byte.
+ * other, requantizations as one of the accumulator, where that gives every byte.
  */
 #include <math.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "device/base/microcode_binary.h"
 #include "npusim_host/vector_plan.h"
@@ -135,5 +136,98 @@ bool vec_product_is_lines(struct vec_lines *l, const struct nuc_mc_binary *e)
         if (!find_line(l, e, shared, unit * (shared - zero)))
             return false;
     }
+    return true;
+}
+
+/* A line of VEC_LINE: round((v + shift) * weight / 2^bits) less whole. */
+struct line {
+    int32_t bits;
+    int64_t weight, shift, whole;
+};
+
+/* The least x with `x * a` modulo `m` in [first, last], which are more than 0; -1: none. a < m. */
+static int64_t first_multiple(int64_t a, int64_t m, int64_t first, int64_t last)
+{
+    if (a == 0)
+        return -1;
+    int64_t x = (first + a - 1) / a;
+    if (x * a <= last)
+        return x;
+    int64_t y = first_multiple(m % a, a, (a - last % a) % a, (a - first % a) % a);
+    return y < 0 ? -1 : (first + m * y + a - 1) / a;
+}
+
+/*
+ * The shift of a line whose weight is given. least: accumulators from which on results are `from`, `from + 1`, ... With
+ * the line they are that from `from` - 1/2 on: what is added to v * weight for each of them lies between two bounds,
+ * and it is a multiple of the weight but for whole results.
+ */
+static bool find_shift(struct line *l, const int64_t *least, int32_t n, int32_t from)
+{
+    int64_t low = INT64_MIN, high = INT64_MAX, one = (int64_t)1 << l->bits, less = 0;
+
+    for (int32_t i = 0; i < n; i++) {
+        int64_t lack = (2 * (int64_t)(from + i) - 1) * (one / 2) - least[i] * l->weight;
+        low = lack > low ? lack : low;
+        high = lack < high ? lack : high;
+    }
+    high += l->weight;
+    l->shift = 0;
+    if (high - low < 2 || low <= -one || high >= one)
+        return false;
+    if (high <= 0)
+        less = 1;
+    if (low >= 0 || high <= 0)
+        l->shift = first_multiple(l->weight, one, low + 1 + less * one, high - 1 + less * one);
+    l->whole = l->shift * l->weight / one + less;
+    return l->shift >= 0;
+}
+
+#define EXACT ((int64_t)1 << 24) /* whole numbers up to it are floats */
+
+/* The line of a pair whose results are those from the zero point on. Weights of 24 bits near the multiplier are tried.
+ */
+static bool find_scale(struct line *l, const struct vec_output *o, int32_t multiplier, int32_t right)
+{
+    static const int32_t near[] = {0, 1, -1, 2, -2};
+    int32_t from = (int8_t)o->low + 1 - o->zero, n = (int8_t)o->high - (int8_t)o->low, exponent;
+    int64_t least[256];
+    double mantissa = frexp((double)multiplier, &exponent);
+
+    l->bits = right + 31 - exponent + 24;
+    if (n < 1 || l->bits < 28 || l->bits > 38)
+        return false;
+    for (int32_t i = 0; i < n; i++) {
+        int64_t high = (from + i) * ((int64_t)1 << right) - ((int64_t)1 << (right - 1));
+        least[i] = (high * ((int64_t)1 << 31) - ((int64_t)1 << 30) + multiplier - 1) / multiplier;
+    }
+    for (size_t i = 0; i < sizeof near / sizeof *near; i++) {
+        l->weight = rounded(ldexp(mantissa, 24)) + near[i];
+        if (l->weight <= EXACT && find_shift(l, least, n, from) && least[n - 1] + l->shift < EXACT)
+            return true;
+    }
+    return false;
+}
+
+bool vec_params_line(struct vec_params *p, const struct vec_output *o, int32_t *bias)
+{
+    float scale[VEC_LANES], offset[VEC_LANES];
+    int32_t shift[VEC_LANES];
+    for (int32_t i = 0; i < VEC_LANES; i++) {
+        struct line l = {0};
+        bool again = i > 0 && p->multiplier[i] == p->multiplier[i - 1] && p->right[i] == p->right[i - 1];
+        if (!again && p->multiplier[i] != 0 && !find_scale(&l, o, p->multiplier[i], p->right[i]))
+            return false;
+        scale[i] = again ? scale[i - 1] : (float)ldexp((double)l.weight, -l.bits);
+        offset[i] = again ? offset[i - 1] : VEC_MAGIC + (float)(o->zero - l.whole);
+        shift[i] = again ? shift[i - 1] : (int32_t)l.shift;
+        /* Beyond the accumulators of results, too, floats of the line stay positive. */
+        if ((double)p->bound * (double)scale[i] >= (double)(EXACT / 8))
+            return false;
+    }
+    memcpy(p->scale, scale, sizeof scale);
+    memcpy(p->offset, offset, sizeof offset);
+    for (int32_t i = 0; i < VEC_LANES; i++)
+        bias[i] = (int32_t)((uint32_t)bias[i] + (uint32_t)shift[i]);
     return true;
 }

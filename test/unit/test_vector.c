@@ -3,6 +3,9 @@
  * every opcode, on every path this CPU has, with one and with several threads. Buffers have exactly the bytes the
  * program declares, so that a sanitizer sees what is read beyond them.
  */
+#include <math.h>
+#include <string.h>
+
 #include "device/base/microcode_binary.h"
 #include "device/npusim/npu_host.h"
 #include "npu_random.h"
@@ -325,6 +328,39 @@ static void ties_are_not_linear(void **state)
     assert_false(vec_sum_is_linear(&l, &e));
 }
 
+static int32_t line_value(const struct vec_params *p, const struct vec_output *o, int32_t lane, int32_t v)
+{
+    int32_t bits;
+    float r = fmaf((float)v, p->scale[lane], p->offset[lane]);
+
+    memcpy(&bits, &r, sizeof bits);
+    return nuc_clamp_i32(bits - VEC_MAGIC_BITS, (int8_t)o->low, (int8_t)o->high);
+}
+
+/* Of requantizations behind a ReLU, from 1/16 to 1/1024, nearly all are lines, which give its bytes everywhere. */
+static void requantizations_are_lines(void **state)
+{
+    struct generator g = {.seed = 431};
+    int found = 0;
+
+    for (int n = 0; n < CASES; n++) {
+        int32_t zero = range(&g, INT8_MIN, 60), low = range(&g, zero, 100), bias[VEC_LANES] = {0}, lane = n % VEC_LANES;
+        const struct vec_output o = vec_output_of(zero, low, range(&g, low, INT8_MAX));
+        const struct nuc_multiplier m = {(int32_t)((1u << 30) + random_bits(&g) * 64u % (1u << 30)), -range(&g, 4, 9)};
+        struct vec_params p = {.form = 0};
+        assert_true(vec_params_set(&p, lane, 1 << 20, m.multiplier, m.shift));
+        if (!vec_params_line(&p, &o, bias))
+            continue;
+        found++;
+        for (int32_t v = -(1 << 18); v < 1 << 18; v++) {
+            int32_t wanted = nuc_clamp_i32(nuc_requantize(v, m) + zero, low, (int8_t)o.high);
+            if (line_value(&p, &o, lane, v + bias[lane]) != wanted)
+                fail_msg("%d of %d, %d gives not %d", v, m.multiplier, m.shift, wanted);
+        }
+    }
+    assert_true(found > CASES * 8 / 10);
+}
+
 static uint32_t random_sum(struct program *p, struct generator *g, union nuc_mc_record *r, int n)
 {
     uint32_t opcode = n % 2 ? NUC_MC_OP_ADD : NUC_MC_OP_SUB;
@@ -428,10 +464,10 @@ static void options_are_checked(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(every_path_agrees),   cmocka_unit_test(extreme_sums_agree),
-        cmocka_unit_test(sums_are_linear),     cmocka_unit_test(ties_are_not_linear),
-        cmocka_unit_test(products_are_lines),  cmocka_unit_test(linear_operators_agree),
-        cmocka_unit_test(options_are_checked),
+        cmocka_unit_test(every_path_agrees),         cmocka_unit_test(extreme_sums_agree),
+        cmocka_unit_test(sums_are_linear),           cmocka_unit_test(ties_are_not_linear),
+        cmocka_unit_test(requantizations_are_lines), cmocka_unit_test(products_are_lines),
+        cmocka_unit_test(linear_operators_agree),    cmocka_unit_test(options_are_checked),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
