@@ -69,6 +69,8 @@ struct nuc_model {
     struct nuc_calibration *calibration;      /* prepared models */
     enum nuc_placing placing;                 /* of a placement by cost, where trials told which takes fewer cycles */
     const struct nuc_measured *measured;      /* of a quantized model: its outputs; NULL: not measured */
+    const struct nuc_apart *apart;            /* what concatenations requantize; NULL: nothing */
+    bool looked_apart;                        /* prepared models: that has been decided */
     bool equalized;                           /* prepared models: weights have been evened out */
     const char *front_end;                    /* the text of --front-end, on one line; NULL: none */
     const struct nuc_decision_rule *decision; /* what the outputs mean (decisions.c); NULL: not said */

@@ -134,6 +134,7 @@ struct nuc_calibration *nuc_calibration_of(struct nuc_model *m, enum nuc_accurac
         .bias_correction = bias_correction && !(s->without & NUC_STEP_BIASES),
         .without = s->without | (finds_no_width ? NUC_STEP_WIDTH : 0),
         .executorch_ops_only = s->o.executorch_ops_only,
+        .apart = m->apart,
         .ranges = m->ranges,
     };
 
@@ -235,7 +236,8 @@ static size_t measure_part(struct nuc_model *m, bool equalizes, unsigned part, d
         nuc_quantize_equalize(m->calibration, 1 - part);
     struct nuc_calibration *fresh = nuc_calibration_of(m, NUC_ACCURACY_FAST, m->settings->o.bias_correction);
     size_t count = nuc_width_measure(fresh, m->calibration, part, errors);
-    nuc_quantize_undo_equalize(m->calibration);
+    if (equalizes)
+        nuc_quantize_undo_equalize(m->calibration);
     nuc_leave_sub_arena(m->c->cx, memory);
     nuc_free_sub_arena(memory);
     return count;
@@ -244,9 +246,11 @@ static size_t measure_part(struct nuc_model *m, bool equalizes, unsigned part, d
 /* Standard errors of the mean gain of the samples that factors have to gain more than. */
 #define SURE 2.0
 
-/* By the outputs of samples that neither the factors nor the ranges come from. What one half loses by is not tried on
- * the other. */
-static bool gains_by_factors(struct nuc_model *m)
+/*
+ * By factors, or by what concatenations requantize; by the outputs of samples that neither these nor the ranges come
+ * from. What one half loses by is not tried on the other.
+ */
+static bool gains(struct nuc_model *m, const struct nuc_apart *apart)
 {
     double without[NUC_CHOICE_MOST] = {0}, with[NUC_CHOICE_MOST] = {0};
     size_t count = 0;
@@ -254,7 +258,9 @@ static bool gains_by_factors(struct nuc_model *m)
     for (unsigned part = 0; part < 2; part++) {
         double sum = 0;
         measure_part(m, false, part, without);
-        count = measure_part(m, true, part, with);
+        m->apart = apart != NULL ? apart : m->apart;
+        count = measure_part(m, apart == NULL, part, with);
+        m->apart = apart != NULL ? NULL : m->apart;
         for (size_t k = 0; k < count; k++)
             sum += without[k] - with[k];
         if (!(sum > 0))
@@ -263,14 +269,27 @@ static bool gains_by_factors(struct nuc_model *m)
     return nuc_sure_fall(without, with, count, 0, SURE) > 0;
 }
 
+static bool set_apart(struct nuc_model *m)
+{
+    const struct nuc_apart *apart = nuc_quantize_find_apart(m->calibration);
+
+    m->looked_apart = true;
+    if (apart == NULL || !gains(m, apart))
+        return false;
+    m->apart = apart;
+    return true;
+}
+
 void nuc_equalize_model(struct nuc_job *j)
 {
     struct nuc_model *m = j->m;
 
-    m->equalized = true; /* once, however often a model is calibrated */
-    if (!nuc_quantize_may_equalize(m->calibration) || !gains_by_factors(m))
-        return;
-    nuc_quantize_equalize(m->calibration, NUC_BOTH_PARTS);
+    if (m->looked_apart || !set_apart(m)) {
+        m->equalized = true; /* once, however often a model is calibrated */
+        if (!nuc_quantize_may_equalize(m->calibration) || !gains(m, NULL))
+            return;
+        nuc_quantize_equalize(m->calibration, NUC_BOTH_PARTS);
+    }
     nuc_quantize_done(m->calibration);
     annotate(m);
     j->again = j->recalibrates = true;

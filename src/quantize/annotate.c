@@ -141,6 +141,7 @@ struct nuc_annotation **nuc_annotate(struct nuc_graph *g, const struct nuc_quant
     struct nuc_annotator a = {.g = g,
                               .reference_compat = options->reference_compat,
                               .one_scale = options->one_scale,
+                              .apart = options->apart,
                               .no_kernels = options->no_kernels,
                               .plain_side = options->side,
                               .averages_apart =

@@ -36,6 +36,15 @@ static bool is_too_narrow(const struct nuc_annotator *a, const struct nuc_qspec 
     return false;
 }
 
+static bool is_apart(const struct nuc_annotator *a, const struct nuc_node *cat, const struct nuc_node *value)
+{
+    for (size_t i = 0; a->apart != NULL && i < a->apart->count; i++) {
+        if (a->apart->values[i].cat == cat->id && a->apart->values[i].value == value->id)
+            return true;
+    }
+    return false;
+}
+
 /*
  * The argument with whose output the group shares: the first annotated one of its width that does not clip others;
  * NULL: none.
@@ -47,7 +56,7 @@ static struct nuc_node *choose_source(const struct nuc_annotator *a, const struc
 
     for (uint32_t i = 0; i < count; i++) {
         const struct nuc_qspec *spec = nuc_output_spec(a, inputs[i]);
-        if (spec != NULL && nuc_output_dtype(a, inputs[i]) == own &&
+        if (spec != NULL && nuc_output_dtype(a, inputs[i]) == own && !is_apart(a, node, inputs[i]) &&
             (a->reference_compat || !is_too_narrow(a, spec, inputs, count)))
             return inputs[i];
     }
@@ -77,6 +86,14 @@ static void share_with(struct nuc_annotator *a, struct nuc_node *node, struct nu
     }
 }
 
+static void mark_apart(struct nuc_annotator *a, const struct nuc_node *node)
+{
+    struct nuc_annotation *at = a->by_id[node->id];
+
+    for (uint32_t i = 0; at != NULL && i < at->n_inputs; i++)
+        at->inputs[i].apart = is_apart(a, node, at->inputs[i].arg);
+}
+
 void nuc_annotate_group(struct nuc_annotator *a, struct nuc_node *node)
 {
     struct nuc_node **inputs;
@@ -89,12 +106,14 @@ void nuc_annotate_group(struct nuc_annotator *a, struct nuc_node *node)
     struct nuc_node *source = choose_source(a, node, inputs, count);
     if (source != NULL) {
         share_with(a, node, inputs, count, (struct nuc_place){source, NULL});
+        mark_apart(a, node);
     } else if (count > 0 && (nuc_pattern_for(a, node)->form == NUC_FORM_LIST || any_annotated(a, inputs, count))) {
         /* All tensors are observed as what the node reads and writes: by one observer, in the reference by one each. */
         const struct nuc_qspec *activation = nuc_spec_for(a, node, NUC_SPEC_ACTIVATION);
         nuc_annotate_input(a, node, inputs[0], activation);
         if (!a->reference_compat) {
             share_with(a, node, inputs, count, (struct nuc_place){inputs[0], node});
+            mark_apart(a, node);
             return;
         }
         for (uint32_t i = 1; i < count; i++)

@@ -9,8 +9,9 @@ struct nuc_annotator {
     struct nuc_annotation **by_id;
     bool reference_compat, one_scale; /* as in struct nuc_quantize_options */
     bool no_kernels;                  /* everything is computed in float: sums have any parameters */
-    bool averages_apart;       /* of NUC_FORM_MEAN: the kernel of the CPU that has parameters of its own is there */
-    int64_t max_matrix_inputs; /* as in struct nuc_quantize_options */
+    bool averages_apart;           /* of NUC_FORM_MEAN: the kernel of the CPU that has parameters of its own is there */
+    const struct nuc_apart *apart; /* the same */
+    int64_t max_matrix_inputs;     /* as in struct nuc_quantize_options */
     struct nuc_qspec specs[NUC_SIDE_COUNT][NUC_SPEC_COUNT];
     enum nuc_side plain_side; /* of nodes of int8, but for those that end on the CPU beside an NPU */
     enum nuc_side *side;      /* by node id */

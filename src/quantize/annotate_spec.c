@@ -54,7 +54,7 @@ void nuc_annotate_input(struct nuc_annotator *a, struct nuc_node *node, struct n
         at->inputs = nuc_grow(a->g->cx, at->inputs, &at->inputs_capacity, i + 1, sizeof *at->inputs);
         at->n_inputs++;
     }
-    at->inputs[i] = (struct nuc_qinput){arg, *spec};
+    at->inputs[i] = (struct nuc_qinput){.arg = arg, .spec = *spec};
 }
 
 void nuc_annotate_output(struct nuc_annotator *a, struct nuc_node *node, const struct nuc_qspec *spec)

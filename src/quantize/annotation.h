@@ -39,6 +39,7 @@ struct nuc_qspec {
 struct nuc_qinput {
     struct nuc_node *arg;
     struct nuc_qspec spec;
+    bool apart; /* requantized: it shares with no other place of the value */
 };
 
 struct nuc_annotation {

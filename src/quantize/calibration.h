@@ -71,7 +71,8 @@ struct nuc_calibration {
     bool one_scale;             /* as in struct nuc_quantize_options */
     struct nuc_range *relevant; /* by node id: what observers see of it is clipped to; NULL: as it is */
     struct nuc_clipped clipped;
-    bool reference_compat; /* observers see what masks take out, ranges and steps are those of the samples alone */
+    struct nuc_range *shown; /* by node id: all that samples showed of what is observed; NULL: nobody asks */
+    bool reference_compat;   /* observers see what masks take out, ranges and steps are those of the samples alone */
     unsigned threads;
     uint32_t n_samples;
     bool has_parameters; /* the observers' parameters are up to date */

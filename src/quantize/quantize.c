@@ -104,6 +104,8 @@ static void note_extremes(struct nuc_calibration *c, uint32_t group, const struc
     struct nuc_range seen = {values->min, values->max};
     if (c->relevant != NULL && node->vals[0].dtype == NUC_F32)
         bounds = c->relevant[node->id];
+    if (c->shown != NULL)
+        nuc_join_ranges(&c->shown[node->id], seen);
     struct nuc_observer *o = c->observers[group];
     nuc_extremes_add(c->g->cx, &o->extremes, c->n_samples - 1, seen, bounds, values->count);
     if (o->parts != NULL)
@@ -265,6 +267,8 @@ struct nuc_calibration *nuc_quantize_prepare(struct nuc_graph *g, const struct n
     c->is_open = options->observer == NUC_OBSERVE_AUTO && !(c->without & NUC_STEP_RANGES);
     if (options->accuracy != NUC_ACCURACY_FAST)
         c->samples = nuc_choice_samples_new(g, c->run_cost / (c->high ? HIGH_EFFORT : 1));
+    if (c->samples != NULL)
+        c->shown = nuc_alloc_array(g->cx, g->next_id, sizeof *c->shown);
     see_constants(c, false);
     if (c->samples != NULL && !(c->without & NUC_STEP_EQUALIZE))
         c->equalizer = nuc_equalizer_new(c);

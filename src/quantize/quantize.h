@@ -48,6 +48,14 @@ struct nuc_chosen_ranges {
     struct nuc_chosen_range *items;
 };
 
+/* Values that a concatenation requantizes, by node ids: with its parameters they would have far too few steps. */
+struct nuc_apart {
+    size_t count, capacity;
+    struct nuc_apart_value {
+        uint32_t cat, value;
+    } * values;
+};
+
 struct nuc_quantize_options {
     enum nuc_side side; /* of every node that the source says no width of, NPU or CPU */
     bool int16;         /* these are of int16, too, as far as there are kernels, and in float else */
@@ -76,6 +84,7 @@ struct nuc_quantize_options {
     bool bias_correction;
     unsigned without;                 /* steps of the search */
     bool executorch_ops_only;         /* recurrent layers, which are decomposed then, stay in float */
+    const struct nuc_apart *apart;    /* NULL: none */
     struct nuc_chosen_ranges *ranges; /* where known, they are taken; else what is chosen goes there; NULL: neither */
 };
 
@@ -105,6 +114,9 @@ void nuc_quantize_step(struct nuc_calibration *c, const void *const *inputs);
 
 /* Chooses ranges by the samples so far: conversion does it where nobody asked before. */
 void nuc_quantize_choose(struct nuc_calibration *c);
+
+/* What concatenations could requantize, by the ranges of the samples so far; NULL: nothing. */
+struct nuc_apart *nuc_quantize_find_apart(struct nuc_calibration *c);
 
 /*
  * Channels of the graph's values are scaled such that less is lost, by what the samples of a part, or NUC_BOTH_PARTS,

@@ -4,6 +4,7 @@
 struct entry {
     struct nuc_place place;
     const struct nuc_qspec *spec;
+    bool apart;
     uint32_t parent; /* itself at the root of a tree */
 };
 
@@ -22,11 +23,11 @@ struct builder {
 
 /* ---- entries ---- */
 
-static void add_entry(struct builder *b, struct nuc_node *node, struct nuc_node *user, const struct nuc_qspec *spec)
+static void add_entry(struct builder *b, struct nuc_place place, const struct nuc_qspec *spec, bool apart)
 {
     uint32_t i = b->n_entries++;
 
-    b->entries[i] = (struct entry){{node, user}, spec, i};
+    b->entries[i] = (struct entry){place, spec, apart, i};
 }
 
 static uint32_t find_entry(const struct builder *b, struct nuc_place place)
@@ -112,7 +113,7 @@ static void unite_if_same(struct builder *b, uint32_t i, const struct nuc_qspec 
 {
     uint32_t other = find_entry(b, place);
 
-    if (other == NO_ENTRY || (spec->kind == NUC_QSPEC_DERIVED && !b->share_derived))
+    if (other == NO_ENTRY || b->entries[other].apart || (spec->kind == NUC_QSPEC_DERIVED && !b->share_derived))
         return;
     const struct nuc_qspec *other_spec = resolve(b, b->entries[other].spec);
     if (other_spec != NULL && same_spec(other_spec, spec))
@@ -125,7 +126,7 @@ static void share_implicitly(struct builder *b, uint32_t i)
     struct nuc_place place = b->entries[i].place;
     const struct nuc_qspec *spec = resolve(b, b->entries[i].spec);
 
-    if (spec == NULL)
+    if (spec == NULL || b->entries[i].apart)
         return;
     for (uint32_t k = 0; k < place.node->n_users; k++) {
         struct nuc_node *user = place.node->users[k];
@@ -200,9 +201,9 @@ struct nuc_sharing *nuc_share(struct nuc_graph *g, struct nuc_annotation **annot
             continue;
         b.first_entry[k->id] = b.n_entries;
         for (uint32_t i = 0; i < a->n_inputs; i++)
-            add_entry(&b, a->inputs[i].arg, k, &a->inputs[i].spec);
+            add_entry(&b, (struct nuc_place){a->inputs[i].arg, k}, &a->inputs[i].spec, a->inputs[i].apart);
         if (a->output.kind != NUC_QSPEC_NONE)
-            add_entry(&b, k, NULL, &a->output);
+            add_entry(&b, (struct nuc_place){k, NULL}, &a->output, false);
     }
     for (uint32_t i = 0; i < b.n_entries; i++) {
         const struct nuc_qspec *spec = b.entries[i].spec;

@@ -130,6 +130,57 @@ static void bias_correction_knows_padding(void **state)
     assert_true(fabs((double)bias[0] - (4 * 2.0 / 3 + 4 * 4.0 / 9) * 0.45 / 127) < 1e-5);
 }
 
+/* Steps of the value x, whose other half is multiplied by 50 and joined with this one. */
+static float steps_beside(struct nuc_graph *g, const struct nuc_apart *apart, struct nuc_apart **found)
+{
+    struct nuc_calibration *c = nuc_quantize_prepare(
+        g, &(struct nuc_quantize_options){.threads = 1, .accuracy = NUC_ACCURACY_DEFAULT, .apart = apart});
+    struct nuc_observation o = {0};
+
+    for (uint32_t k = 0; k < 8; k++) {
+        float x[4];
+        fill(x, COUNT(x), k);
+        nuc_quantize_sample(c, (const void *const[]){x});
+    }
+    *found = nuc_quantize_find_apart(c);
+    for (size_t i = 0; i < nuc_quantize_n_observations(c) && o.node != node_of(g, "m"); i++)
+        nuc_quantize_observation(c, i, &o);
+    return o.scale[0];
+}
+
+/* What a decoder of boxes does: a part of the head is scaled and put together with what is left of it. */
+static void what_is_put_beside_larger_values_keeps_its_steps(void **state)
+{
+    static const struct {
+        float factor;
+        bool apart;
+        const char *end;
+    } rows[] = {
+        {50, true, "$c = aten.cat.default([$e, $b], 1)"},
+        {2, false, "$c = aten.cat.default([$e, $b], 1)"},
+        {50, false, "$c = aten.add.Tensor($e, $b)"},
+    };
+    struct nuc_context *cx = *state = nuc_context_new(NULL);
+
+    for (size_t i = 0; i < COUNT(rows); i++) {
+        struct nuc_graph *g = graph_in(cx,
+                                       "$k = buffer : float32[1]; $x = input : float32[1, 4]\n"
+                                       "$m = aten.neg.default($x); $a = aten.slice.Tensor($m, 1, 0, 2)\n"
+                                       "$b = aten.slice.Tensor($m, 1, 2, 4); $e = aten.mul.Tensor($a, $k); %s",
+                                       rows[i].end);
+        struct nuc_apart *found, *again;
+        bind(g, "k", &rows[i].factor);
+        float joined = steps_beside(g, NULL, &found);
+        assert_int_equal(found != NULL, rows[i].apart);
+        if (found == NULL)
+            continue;
+        assert_int_equal(found->count, 1);
+        assert_int_equal(found->values[0].value, node_of(g, "b")->id);
+        assert_true(joined > 20 * steps_beside(g, found, &again));
+        assert_null(again);
+    }
+}
+
 /* The first input of the model is 1 throughout, the second one 3. Weights are rounded to 127 steps, and to 10. */
 static void biases_are_corrected_by_all_that_a_weight_reads(void **state)
 {
@@ -428,6 +479,7 @@ int main(void)
         cmocka_unit_test_teardown(bias_correction_takes_off_the_mean_error, free_context),
         cmocka_unit_test_teardown(bias_correction_knows_padding, free_context),
         cmocka_unit_test_teardown(biases_are_corrected_by_all_that_a_weight_reads, free_context),
+        cmocka_unit_test_teardown(what_is_put_beside_larger_values_keeps_its_steps, free_context),
         cmocka_unit_test_teardown(lowest_counts_where_folds_differ_widely, free_context),
         cmocka_unit_test(folds_are_neighbours),
         cmocka_unit_test_teardown(few_samples_are_measured, free_context),

@@ -7,8 +7,7 @@
 #define EULER 0.57721566490153286
 #define PI 3.14159265358979324
 
-/* The smallest range that holds both. */
-static void join(struct nuc_range *a, struct nuc_range b)
+void nuc_join_ranges(struct nuc_range *a, struct nuc_range b)
 {
     a->min = b.min < a->min ? b.min : a->min;
     a->max = b.max > a->max ? b.max : a->max;
@@ -19,7 +18,7 @@ void nuc_extremes_add(struct nuc_context *cx, struct nuc_extremes *e, uint32_t s
 {
     if (e->n_samples == 0)
         e->bounds = bounds;
-    join(&e->bounds, bounds);
+    nuc_join_ranges(&e->bounds, bounds);
     if (e->n_samples == 0 || e->sample[e->n_samples - 1] != sample) {
         e->sample = nuc_grow(cx, e->sample, &e->sample_capacity, e->n_samples + 1, sizeof *e->sample);
         e->min = nuc_grow(cx, e->min, &e->min_capacity, e->n_samples + 1, sizeof *e->min);
@@ -30,7 +29,7 @@ void nuc_extremes_add(struct nuc_context *cx, struct nuc_extremes *e, uint32_t s
         e->n_values = 0;
     }
     struct nuc_range all = {e->min[e->n_samples - 1], e->max[e->n_samples - 1]};
-    join(&all, seen);
+    nuc_join_ranges(&all, seen);
     e->min[e->n_samples - 1] = all.min;
     e->max[e->n_samples - 1] = all.max;
     e->n_values += count;
@@ -57,7 +56,7 @@ static struct nuc_range range_of(const struct nuc_extremes *e)
     struct nuc_range r = {e->min[0], e->max[0]};
 
     for (uint32_t i = 1; i < e->n_samples; i++)
-        join(&r, (struct nuc_range){e->min[i], e->max[i]});
+        nuc_join_ranges(&r, (struct nuc_range){e->min[i], e->max[i]});
     return r;
 }
 

@@ -12,6 +12,9 @@ struct nuc_range {
     float min, max; /* infinite: no such bound */
 };
 
+/* `a` becomes the smallest range that holds both. */
+void nuc_join_ranges(struct nuc_range *a, struct nuc_range b);
+
 /* The smallest and the largest value of each sample, over all tensors of a group. */
 struct nuc_extremes {
     struct nuc_range bounds; /* that no value goes beyond, as far as it makes a difference */

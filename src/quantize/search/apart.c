@@ -1,0 +1,77 @@
+/* Concatenations whose results reach much further than a value of them that others read as well. */
+#include "ir/args.h"
+#include "quantize/calibration.h"
+#include "quantize/search/choice_samples.h"
+
+/* Steps of the concatenation that many times as large as those of the value alone: two bits less of it. */
+#define FAR_TOO_LARGE 4
+
+static float width(struct nuc_range r)
+{
+    return r.max - r.min;
+}
+
+/* What the values of the node's group are made of by what moves them alone; a concatenation is what it is. */
+static const struct nuc_node *maker_of(const struct nuc_calibration *c, const struct nuc_node *node, uint32_t group)
+{
+    const struct nuc_node *input;
+
+    while (nuc_moves_values(node) && node->op != NUC_OP_CAT && (input = nuc_arg_node(node, NUC_SELF)) != NULL &&
+           c->observed[input->id].output == group)
+        node = input;
+    return node;
+}
+
+/* Something reads the value, moved or not, that is no part of `cat` and does not move it on. */
+static bool is_computed_with(const struct nuc_calibration *c, const struct nuc_node *node, const struct nuc_node *cat,
+                             uint32_t *looked_at, uint32_t query)
+{
+    if (looked_at[node->id] == query)
+        return false;
+    looked_at[node->id] = query;
+    for (uint32_t i = 0; i < node->n_users; i++) {
+        const struct nuc_node *user = node->users[i];
+        bool moves = nuc_moves_values(user) && c->observed[user->id].output == c->observed[node->id].output;
+        if (user != cat && user->op != NUC_OP_OUTPUT && (!moves || is_computed_with(c, user, cat, looked_at, query)))
+            return true;
+    }
+    return false;
+}
+
+static bool has_both_parts(const struct nuc_choice_samples *s)
+{
+    bool has[2] = {false, false};
+
+    for (size_t k = 0; s != NULL && k < s->count; k++)
+        has[s->part[k]] = true;
+    return has[0] && has[1];
+}
+
+struct nuc_apart *nuc_quantize_find_apart(struct nuc_calibration *c)
+{
+    struct nuc_apart *found = nuc_alloc(c->g->cx, sizeof *found);
+    uint32_t *looked_at = NULL, queries = 0;
+
+    for (const struct nuc_node *n = c->g->first; n != NULL && has_both_parts(c->samples); n = n->next) {
+        const uint32_t group = c->observed[n->id].output, count = n->op == NUC_OP_CAT ? nuc_inputs(n, NULL, 0) : 0;
+        struct nuc_node **inputs = nuc_alloc_array(c->g->cx, count, sizeof *inputs);
+        nuc_inputs(n, inputs, count);
+        for (uint32_t i = 0; group != NUC_NO_GROUP && i < count; i++) {
+            const struct nuc_node *maker = maker_of(c, inputs[i], group);
+            if (c->observed[inputs[i]->id].output != group || nuc_is_static(maker) ||
+                width(c->shown[n->id]) < FAR_TOO_LARGE * width(c->shown[maker->id]))
+                continue;
+            if (looked_at == NULL)
+                looked_at = nuc_alloc_array(c->g->cx, c->g->next_id, sizeof *looked_at);
+            if (!is_computed_with(c, maker, n, looked_at, ++queries))
+                continue;
+            found->values =
+                nuc_grow(c->g->cx, found->values, &found->capacity, found->count + 1, sizeof *found->values);
+            found->values[found->count++] = (struct nuc_apart_value){n->id, inputs[i]->id};
+        }
+    }
+    if (found->count == 0)
+        return NULL;
+    nuc_choice_signals(c->g->cx, c->samples);
+    return found;
+}
