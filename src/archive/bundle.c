@@ -127,15 +127,6 @@ const struct nuc_bundle *nuc_bundle_read(struct nuc_context *cx, const char *pat
 
 /* ---- writing ---- */
 
-static int8_t scalar_type(enum nuc_dtype dtype)
-{
-    int8_t type = 0;
-
-    while (nuc_view_dtype(type) != dtype)
-        type++;
-    return type;
-}
-
 static nuc_fb_ref write_value(struct nuc_fb_builder *b, const struct nuc_bundle_tensor *t)
 {
     nuc_fb_ref sizes = nuc_fb_add_vector(b, t->sizes, t->rank, 4, 4);
@@ -143,7 +134,10 @@ static nuc_fb_ref write_value(struct nuc_fb_builder *b, const struct nuc_bundle_
     nuc_fb_ref order = nuc_fb_add_vector(b, t->dim_order, t->rank, 1, 1);
 
     nuc_fb_table_begin(b);
-    nuc_fb_put_i8(b, NUC_BUNDLED_SCALAR_TYPE, scalar_type(t->dtype), 0);
+    int8_t type = 0;
+    while (nuc_view_dtype(type) != t->dtype)
+        type++;
+    nuc_fb_put_i8(b, NUC_BUNDLED_SCALAR_TYPE, type, 0);
     nuc_fb_put_ref(b, NUC_BUNDLED_SIZES, sizes);
     nuc_fb_put_ref(b, NUC_BUNDLED_DATA, data);
     nuc_fb_put_ref(b, NUC_BUNDLED_DIM_ORDER, order);

@@ -70,21 +70,6 @@ static bool is_pt2(const struct look *l)
     return has_entry(l, "archive_format") || has_entry(l, "serialized_exported_program.json");
 }
 
-static bool is_torchscript(const struct look *l)
-{
-    return has_entry(l, "constants.pkl");
-}
-
-static bool is_torch_save(const struct look *l)
-{
-    return has_entry(l, "data.pkl");
-}
-
-static bool is_keras(const struct look *l)
-{
-    return has_entry(l, "model.weights.h5");
-}
-
 static bool is_npz(const struct look *l)
 {
     for (size_t i = 0; l->zip != NULL && i < l->zip->count; i++) {
@@ -99,50 +84,15 @@ static bool is_any_zip(const struct look *l)
     return l->zip != NULL;
 }
 
-static bool is_litert(const struct look *l)
-{
-    return has(l, 4, "TFL3", 4);
-}
-
-static bool is_program(const struct look *l)
-{
-    return has(l, 4, NUC_PROGRAM_IDENTIFIER, 4);
-}
-
-static bool is_package(const struct look *l)
-{
-    return has(l, 0, NUC_PACKAGE_MAGIC, 4);
-}
-
-static bool is_bundle(const struct look *l)
-{
-    return has(l, 4, NUC_BUNDLE_IDENTIFIER, 4);
-}
-
 static bool is_other_program(const struct look *l)
 {
     return has(l, 4, "ET", 2) && l->n_head >= 8 && isdigit(l->head[6]) && isdigit(l->head[7]);
-}
-
-static bool is_etdump(const struct look *l)
-{
-    return has(l, 4, "ED00", 4);
-}
-
-static bool is_npy(const struct look *l)
-{
-    return has(l, 0, "\223NUMPY", 6);
 }
 
 /* Protocols 2 to 5 begin with an opcode that says so. */
 static bool is_pickle(const struct look *l)
 {
     return l->n_head >= 3 && l->head[0] == 0x80 && l->head[1] >= 2 && l->head[1] <= 5;
-}
-
-static bool is_hdf5(const struct look *l)
-{
-    return has(l, 0, "\211HDF\r\n\032\n", 8);
 }
 
 /* saved_model.pb: its version, 1, and its list of graphs; a frozen graph: a node that begins with its name. */
@@ -171,11 +121,6 @@ static bool is_safetensors(const struct look *l)
     return l->n_head > 9 && l->head[8] == '{' && nuc_load_u64(l->head) < l->size - 8;
 }
 
-static bool is_elf(const struct look *l)
-{
-    return has(l, 0, "\177ELF", 4);
-}
-
 static bool is_packed(const struct look *l)
 {
     return has(l, 0, "\037\213", 2) || has(l, 257, "ustar", 5) || has(l, 0, "BZh", 3) || has(l, 0, "\3757zXZ", 6) ||
@@ -196,11 +141,6 @@ static bool is_other_image(const struct look *l)
 static bool is_sound(const struct look *l)
 {
     return (has(l, 0, "RIFF", 4) && has(l, 8, "WAVE", 4)) || has(l, 0, "fLaC", 4) || has(l, 0, "OggS", 4);
-}
-
-static bool is_lfs_pointer(const struct look *l)
-{
-    return has(l, 0, "version https://git-lfs", 23);
 }
 
 static bool is_web_page(const struct look *l)
@@ -226,67 +166,76 @@ static bool is_python(const struct look *l)
 #define LITERT_IT "make an int8 .tflite of it with tf.lite.TFLiteConverter in Python"
 #define GET_AGAIN "copy or download it again"
 
+#define FITS(predicate) predicate, NULL, NULL, 0, 0
+#define HAS_ENTRY(name) NULL, name, NULL, 0, 0
+#define HAS(at, bytes) NULL, NULL, bytes, at, sizeof(bytes) - 1
+
 /* The first row that fits. `as_model` is also said where a program, or a file to describe, is expected. */
 static const struct kind {
     bool (*fits)(const struct look *l);
+    const char *entry, *bytes; /* of an archive; at a place of the file */
+    size_t at, n_bytes;
     unsigned good_for; /* bits: roles */
     const char *is, *as_model;
     const char *as_program, *as_data; /* NULL: as_model, and what data may be */
 } kinds[] = {
-    {is_empty, 0, "empty", GET_AGAIN, GET_AGAIN, GET_AGAIN},
-    {is_saved_model, 0, "a folder of TensorFlow's SavedModel", LITERT_IT, NULL, NULL},
-    {is_folder, 1 << NUC_FILE_DATA, "a folder", "give the file in it", NULL, NULL},
-    {is_pt2, 1 << NUC_FILE_MODEL | 1 << NUC_FILE_ARCHIVE | 1 << NUC_FILE_DESCRIBED, "a torch.export archive (.pt2)",
-     "'nucleon compile' makes a program of it", "'nucleon compile' makes a program of it", NULL},
-    {is_torchscript, 0, "a TorchScript archive (torch.jit.save)", "export the module it was made of: " EXPORT_IT, NULL,
-     NULL},
-    {is_torch_save, 0, "what torch.save writes (weights, or a pickled module)",
+    {FITS(is_empty), 0, "empty", GET_AGAIN, GET_AGAIN, GET_AGAIN},
+    {FITS(is_saved_model), 0, "a folder of TensorFlow's SavedModel", LITERT_IT, NULL, NULL},
+    {FITS(is_folder), 1 << NUC_FILE_DATA, "a folder", "give the file in it", NULL, NULL},
+    {FITS(is_pt2), 1 << NUC_FILE_MODEL | 1 << NUC_FILE_ARCHIVE | 1 << NUC_FILE_DESCRIBED,
+     "a torch.export archive (.pt2)", "'nucleon compile' makes a program of it",
+     "'nucleon compile' makes a program of it", NULL},
+    {HAS_ENTRY("constants.pkl"), 0, "a TorchScript archive (torch.jit.save)",
+     "export the module it was made of: " EXPORT_IT, NULL, NULL},
+    {HAS_ENTRY("data.pkl"), 0, "what torch.save writes (weights, or a pickled module)",
      "build the module in Python, load the weights into it, then " EXPORT_IT, NULL,
      "save arrays with numpy.savez in Python"},
-    {is_keras, 0, "a Keras model (.keras)", LITERT_IT, NULL, NULL},
-    {is_npz, 1 << NUC_FILE_DATA, "an archive of arrays (.npz)", "it goes after --calibration, --input or --dataset",
+    {HAS_ENTRY("model.weights.h5"), 0, "a Keras model (.keras)", LITERT_IT, NULL, NULL},
+    {FITS(is_npz), 1 << NUC_FILE_DATA, "an archive of arrays (.npz)",
+     "it goes after --calibration, --input or --dataset", NULL, NULL},
+    {FITS(is_any_zip), 0, "a zip archive without model or arrays", "unpack it and give what is in it, or " EXPORT_IT,
      NULL, NULL},
-    {is_any_zip, 0, "a zip archive without model or arrays", "unpack it and give what is in it, or " EXPORT_IT, NULL,
-     NULL},
-    {is_litert, 1 << NUC_FILE_MODEL | 1 << NUC_FILE_LITERT | 1 << NUC_FILE_DESCRIBED, "a LiteRT model (.tflite)",
+    {HAS(4, "TFL3"), 1 << NUC_FILE_MODEL | 1 << NUC_FILE_LITERT | 1 << NUC_FILE_DESCRIBED, "a LiteRT model (.tflite)",
      "'nucleon compile' takes it", "'nucleon compile' makes a program of it", NULL},
-    {is_program, 1 << NUC_FILE_PROGRAM | 1 << NUC_FILE_DESCRIBED, "an ExecuTorch program (.pte)",
+    {HAS(4, NUC_PROGRAM_IDENTIFIER), 1 << NUC_FILE_PROGRAM | 1 << NUC_FILE_DESCRIBED, "an ExecuTorch program (.pte)",
      "give the model it was compiled from; 'nucleon run' and 'nucleon evaluate' take programs", NULL, NULL},
-    {is_package, 1 << NUC_FILE_PROGRAM | 1 << NUC_FILE_DESCRIBED, "a package of a program (.npk)",
+    {HAS(0, NUC_PACKAGE_MAGIC), 1 << NUC_FILE_PROGRAM | 1 << NUC_FILE_DESCRIBED, "a package of a program (.npk)",
      "give the model it was compiled from; 'nucleon run' and 'nucleon evaluate' take programs", NULL, NULL},
-    {is_bundle, 1 << NUC_FILE_PROGRAM | 1 << NUC_FILE_DESCRIBED, "a bundled program (.bpte)",
+    {HAS(4, NUC_BUNDLE_IDENTIFIER), 1 << NUC_FILE_PROGRAM | 1 << NUC_FILE_DESCRIBED, "a bundled program (.bpte)",
      "give the model it was compiled from; 'nucleon run' and 'nucleon evaluate' take programs", NULL, NULL},
-    {is_other_program, 0, "an ExecuTorch program of another version", "make it with ExecuTorch 1.x or nucleon", NULL,
-     NULL},
-    {is_etdump, 0, "an ETDump, a profile", "ExecuTorch's Inspector reads it", NULL, NULL},
-    {is_npy, 1 << NUC_FILE_DATA, "an array (.npy)", "it goes after --calibration, --input or --dataset", NULL, NULL},
-    {is_pickle, 0, "a Python pickle (torch.save, joblib)",
+    {FITS(is_other_program), 0, "an ExecuTorch program of another version", "make it with ExecuTorch 1.x or nucleon",
+     NULL, NULL},
+    {HAS(4, "ED00"), 0, "an ETDump, a profile", "ExecuTorch's Inspector reads it", NULL, NULL},
+    {HAS(0, "\223NUMPY"), 1 << NUC_FILE_DATA, "an array (.npy)", "it goes after --calibration, --input or --dataset",
+     NULL, NULL},
+    {FITS(is_pickle), 0, "a Python pickle (torch.save, joblib)",
      "build the module in Python, load the weights into it, then " EXPORT_IT, NULL,
      "save arrays with numpy.savez in Python"},
-    {is_hdf5, 0, "an HDF5 file (.h5, of Keras)", LITERT_IT, NULL, "save arrays with numpy.savez in Python"},
-    {is_onnx, 0, "an ONNX model", "export the PyTorch module instead: " EXPORT_IT, NULL, NULL},
-    {is_tensorflow, 0, "a TensorFlow graph (.pb)", LITERT_IT, NULL, NULL},
-    {is_safetensors, 0, "a safetensors file: weights without their network",
+    {HAS(0, "\211HDF\r\n\032\n"), 0, "an HDF5 file (.h5, of Keras)", LITERT_IT, NULL,
+     "save arrays with numpy.savez in Python"},
+    {FITS(is_onnx), 0, "an ONNX model", "export the PyTorch module instead: " EXPORT_IT, NULL, NULL},
+    {FITS(is_tensorflow), 0, "a TensorFlow graph (.pb)", LITERT_IT, NULL, NULL},
+    {FITS(is_safetensors), 0, "a safetensors file: weights without their network",
      "build the module in Python, load the weights into it, then " EXPORT_IT, NULL,
      "save arrays with numpy.savez in Python"},
-    {is_elf, 0, "an ELF file, code of a machine",
+    {HAS(0, "\177ELF"), 0, "an ELF file, code of a machine",
      "an image of 'make firmware' runs with tools/firmware_run.sh; here give the model or program it was made of", NULL,
      NULL},
-    {is_packed, 0, "a compressed or tar archive", "unpack it and give what is in it",
+    {FITS(is_packed), 0, "a compressed or tar archive", "unpack it and give what is in it",
      "unpack it and give what is in it", "unpack it and give what is in it"},
-    {is_image, 0, "one image", "put it into a folder and give that after --calibration, --input or --dataset", NULL,
-     "put it into a folder of its own and give the folder"},
-    {is_other_image, 0, "an image, neither PNG nor JPEG", "convert it and give it after --input", NULL,
+    {FITS(is_image), 0, "one image", "put it into a folder and give that after --calibration, --input or --dataset",
+     NULL, "put it into a folder of its own and give the folder"},
+    {FITS(is_other_image), 0, "an image, neither PNG nor JPEG", "convert it and give it after --input", NULL,
      "convert it to PNG"},
-    {is_sound, 0, "a sound file", "it goes after --calibration, --input or --dataset", NULL,
+    {FITS(is_sound), 0, "a sound file", "it goes after --calibration, --input or --dataset", NULL,
      "convert it to a .wav file of that name"},
-    {is_lfs_pointer, 0, "a pointer of Git LFS, not the file itself", "fetch it with 'git lfs pull'",
+    {HAS(0, "version https://git-lfs"), 0, "a pointer of Git LFS, not the file itself", "fetch it with 'git lfs pull'",
      "fetch it with 'git lfs pull'", "fetch it with 'git lfs pull'"},
-    {is_web_page, 0, "a web page, not the file itself", "download the raw file", "download the raw file",
+    {FITS(is_web_page), 0, "a web page, not the file itself", "download the raw file", "download the raw file",
      "download the raw file"},
-    {is_python, 0, "Python source", "run it in Python, where " EXPORT_IT " makes a model", NULL, NULL},
-    {is_text, 0, "a text", EXPORT_IT " makes a model in Python", NULL, "save arrays with numpy.savez in Python"},
-    {NULL, 0, "of an unknown kind", EXPORT_IT " makes a model in Python", NULL, NULL},
+    {FITS(is_python), 0, "Python source", "run it in Python, where " EXPORT_IT " makes a model", NULL, NULL},
+    {FITS(is_text), 0, "a text", EXPORT_IT " makes a model in Python", NULL, "save arrays with numpy.savez in Python"},
+    {HAS(0, ""), 0, "of an unknown kind", EXPORT_IT " makes a model in Python", NULL, NULL},
 };
 
 static const char *const expected[NUC_FILE_ROLE_COUNT] = {
@@ -334,7 +283,9 @@ void nuc_expect_stored(struct nuc_context *cx, struct nuc_stored input, enum nuc
     if (nuc_is_zip((struct nuc_span){l->head, l->n_head}))
         l->zip = nuc_zip_open(cx, input);
     const struct kind *k = kinds;
-    while (k->fits != NULL && !k->fits(l))
+    while (k->fits != NULL    ? !k->fits(l)
+           : k->entry != NULL ? !has_entry(l, k->entry)
+                              : !has(l, k->at, k->bytes, k->n_bytes))
         k++;
     if ((k->good_for >> role & 1) == 0)
         nuc_fail(cx, NUC_BAD_INPUT, "%s: is %s, %s: %s", input.path, k->is, expected[role], remedy(k, role));

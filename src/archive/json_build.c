@@ -75,27 +75,12 @@ void nuc_put_double(struct nuc_context *cx, json_t *parent, const char *key, dou
 /* jansson's own check does not tell such a text from memory that ran out. */
 static bool is_utf8(const char *text)
 {
-    const unsigned char *p = (const unsigned char *)text;
-
-    while (*p != '\0') {
-        /*
-         * Bytes of the character at `p`, 0 when it is none (RFC 3629: the shortest form, no surrogates, up to
-         * U+10FFFF).
-         */
-        size_t more = p[0] < 0x80 ? 0 : p[0] >= 0xc2 && p[0] < 0xe0 ? 1 : p[0] >= 0xe0 && p[0] < 0xf0 ? 2 : 3;
-        if (p[0] > 0xf4 || (p[0] >= 0x80 && p[0] < 0xc2))
+    for (size_t bytes; *text != '\0'; text += bytes) {
+        bytes = 1;
+        if ((*text & 0x80) != 0)
+            nuc_character(text, &bytes);
+        if (bytes == 0)
             return false;
-        for (size_t i = 1; i <= more; i++) {
-            if ((p[i] & 0xc0) != 0x80)
-                return false;
-        }
-        if ((p[0] == 0xe0 && p[1] < 0xa0) || (p[0] == 0xed && p[1] >= 0xa0) || (p[0] == 0xf0 && p[1] < 0x90) ||
-            (p[0] == 0xf4 && p[1] >= 0x90))
-            return false;
-        size_t size = more + 1;
-        if (size == 0)
-            return false;
-        p += size;
     }
     return true;
 }
@@ -225,18 +210,6 @@ static size_t format_mark(char mark[MARK_SIZE], size_t index, bool in_array)
     return (size_t)snprintf(mark, MARK_SIZE, in_array ? "\"\\u0001%zu\"" : "\"\\u0001%zu\":null", index);
 }
 
-/* What stands for the members in the tree. */
-static void put_mark(struct nuc_context *cx, struct nuc_json_long *list, size_t index)
-{
-    char mark[MARK_SIZE];
-
-    snprintf(mark, sizeof mark, "\001%zu", index);
-    if (is_array(list))
-        nuc_put_string(cx, list->container, NULL, mark);
-    else
-        nuc_put_null(cx, list->container, mark);
-}
-
 /* Where the text names a list, and which; NULL: none does any more. */
 static const uint8_t *find_mark(const uint8_t *from, const uint8_t *end, struct nuc_json_long *const *lists,
                                 size_t count, size_t *index, size_t *size)
@@ -262,7 +235,14 @@ struct nuc_pieces nuc_json_dump_long(struct nuc_context *cx, const json_t *tree,
     for (size_t i = 0; i < count; i++) {
         if (json_array_size(lists[i]->container) + json_object_size(lists[i]->container) > 0)
             make_text(cx, lists[i]);
-        put_mark(cx, lists[i], i);
+        /* What stands for the members in the tree. */
+        struct nuc_json_long *list = lists[i];
+        char mark[MARK_SIZE];
+        snprintf(mark, sizeof mark, "\001%zu", i);
+        if (is_array(list))
+            nuc_put_string(cx, list->container, NULL, mark);
+        else
+            nuc_put_null(cx, list->container, mark);
     }
     struct nuc_span frame = nuc_json_dump(cx, tree, JSON_COMPACT);
     const uint8_t *from = frame.data, *end = frame.data + frame.size, *mark;

@@ -7,6 +7,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "host/characters.h"
+
 #define MOST_DEPTH 2048 /* of lists and objects inside each other */
 #define SHORT 16u       /* members that are looked through one after the other */
 #define NUMBER_MAX 400  /* characters of a number that is looked at */
@@ -134,28 +136,6 @@ static bool take(struct parser *p, char c)
 
 /* ---- strings ---- */
 
-/* Bytes of the character in UTF-8 that begins here, 0: it is none. */
-static size_t character(const struct parser *p, const char *from)
-{
-    const uint8_t *c = (const uint8_t *)from;
-    size_t left = (size_t)(p->end - from);
-    size_t n = c[0] < 0x80                   ? 1
-               : c[0] >= 0xc2 && c[0] < 0xe0 ? 2
-               : (c[0] & 0xf0) == 0xe0       ? 3
-               : (c[0] & 0xf8) == 0xf0       ? 4
-                                             : 0;
-
-    if (n == 0 || n > left)
-        return 0;
-    for (size_t i = 1; i < n; i++) {
-        if ((c[i] & 0xc0) != 0x80)
-            return 0;
-    }
-    bool overlong = (c[0] == 0xe0 && c[1] < 0xa0) || (c[0] == 0xf0 && c[1] < 0x90);
-    bool surrogate = c[0] == 0xed && c[1] >= 0xa0, beyond = c[0] > 0xf4 || (c[0] == 0xf4 && c[1] >= 0x90);
-    return (n == 3 && (overlong || surrogate)) || (n == 4 && (overlong || beyond)) ? 0 : n;
-}
-
 /* Four hexadecimal digits; -1: they are not there. */
 static int32_t four_digits(const struct parser *p, const char *from)
 {
@@ -253,7 +233,7 @@ static bool string(struct parser *p)
         }
         if ((uint8_t)*p->at < 0x20)
             return wrong(p, "control character in a string");
-        n = character(p, p->at);
+        nuc_character(p->at, &n); /* the text ends with a zero, which no character goes on with */
         if (n == 0)
             return wrong(p, "not in UTF-8");
         memmove(to, p->at, n);
@@ -286,11 +266,6 @@ static double to_double(const char *from, size_t length)
     if (point != NULL)
         *point = *localeconv()->decimal_point;
     return strtod(text, NULL);
-}
-
-static size_t number_length(const char *from)
-{
-    return strspn(from, "+-.0123456789eE");
 }
 
 static bool number(struct parser *p)
@@ -588,7 +563,7 @@ double nuc_json_text_number(const struct nuc_json_text *t, uint32_t i)
 {
     const char *from = text_at(t, i);
 
-    return to_double(from, number_length(from));
+    return to_double(from, strspn(from, "+-.0123456789eE"));
 }
 
 uint32_t nuc_json_text_member(const struct nuc_json_text *t, uint32_t object, const char *wanted)

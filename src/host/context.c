@@ -282,15 +282,6 @@ void *nuc_grow(struct nuc_context *cx, void *array, size_t *capacity, size_t nee
     return copy;
 }
 
-void *nuc_copy(struct nuc_context *cx, const void *data, size_t size)
-{
-    void *copy = nuc_alloc(cx, size);
-
-    if (size != 0)
-        memcpy(copy, data, size);
-    return copy;
-}
-
 void *nuc_copy_out(struct nuc_context *cx, struct nuc_arena *outer, const void *data, size_t size)
 {
     void *copy = nuc_alloc_in(cx, outer, size);
@@ -298,6 +289,11 @@ void *nuc_copy_out(struct nuc_context *cx, struct nuc_arena *outer, const void *
     if (size != 0)
         memcpy(copy, data, size);
     return copy;
+}
+
+void *nuc_copy(struct nuc_context *cx, const void *data, size_t size)
+{
+    return nuc_copy_out(cx, cx->arena, data, size);
 }
 
 char *nuc_strdup_out(struct nuc_context *cx, struct nuc_arena *outer, const char *text)

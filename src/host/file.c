@@ -29,15 +29,6 @@ static void close_file(void *object)
     nuc_close_file(object);
 }
 
-static const char *kind_of(mode_t mode)
-{
-    return S_ISDIR(mode)                    ? "a folder"
-           : S_ISFIFO(mode)                 ? "a pipe"
-           : S_ISSOCK(mode)                 ? "a socket"
-           : S_ISCHR(mode) || S_ISBLK(mode) ? "a device"
-                                            : "of an unknown kind";
-}
-
 /* All that may run out of memory comes before the file is opened, and a pipe must not be waited for. */
 struct nuc_file *nuc_open_stored(struct nuc_context *cx, struct nuc_stored input)
 {
@@ -61,7 +52,11 @@ struct nuc_file *nuc_open_stored(struct nuc_context *cx, struct nuc_stored input
         nuc_fail(cx, NUC_IO, "%s: cannot be opened: %s", path, strerror(errno));
     if (!S_ISREG(st.st_mode))
         nuc_fail(cx, NUC_IO, "%s: is not a regular file but %s: write its bytes to a file first", path,
-                 kind_of(st.st_mode));
+                 S_ISDIR(st.st_mode)                          ? "a folder"
+                 : S_ISFIFO(st.st_mode)                       ? "a pipe"
+                 : S_ISSOCK(st.st_mode)                       ? "a socket"
+                 : S_ISCHR(st.st_mode) || S_ISBLK(st.st_mode) ? "a device"
+                                                              : "of an unknown kind");
     file->size = (uint64_t)st.st_size;
     file->seconds = st.st_mtim.tv_sec;
     file->nanoseconds = st.st_mtim.tv_nsec;

@@ -63,20 +63,14 @@ static void reserve(struct nuc_fb_builder *b, size_t more)
     b->capacity = larger;
 }
 
-/* Puts bytes in front of what is there. */
+/* Puts bytes in front of what is there; NULL: zeros. */
 static void push(struct nuc_fb_builder *b, const void *bytes, size_t size)
 {
     reserve(b, size);
     b->used += size;
-    if (size != 0)
+    if (size != 0 && bytes != NULL)
         memcpy(b->data + b->capacity - b->used, bytes, size);
-}
-
-static void push_zeros(struct nuc_fb_builder *b, size_t size)
-{
-    reserve(b, size);
-    b->used += size;
-    if (size != 0)
+    else if (size != 0)
         memset(b->data + b->capacity - b->used, 0, size);
 }
 
@@ -97,7 +91,7 @@ static void align_front(struct nuc_fb_builder *b, size_t alignment, size_t size)
         b->alignment = alignment;
     if (size > MAX_SIZE)
         reserve(b, size);
-    push_zeros(b, (0 - (b->used + size)) & (alignment - 1));
+    push(b, NULL, (0 - (b->used + size)) & (alignment - 1));
 }
 
 /* The offset to `target` that is pushed next is relative to its own position. */
@@ -227,7 +221,7 @@ nuc_fb_ref nuc_fb_table_end(struct nuc_fb_builder *b)
         b->slots[f->id] = (uint32_t)b->used;
     }
     align_front(b, 4, 0);
-    push_zeros(b, 4); /* the distance to the vtable, known below */
+    push(b, NULL, 4); /* the distance to the vtable, known below */
     nuc_fb_ref table = (nuc_fb_ref)b->used;
 
     assert(4 + 2 * n_slots <= UINT16_MAX && table - end <= UINT16_MAX); /* what a vtable can express */

@@ -13,6 +13,8 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "host/clock.h"
+
 /* What is kept of the output: its end. */
 #define TAIL 600
 
@@ -22,14 +24,6 @@ struct tail {
     char text[TAIL];
     size_t length;
 };
-
-static int64_t milliseconds(void)
-{
-    struct timespec now;
-
-    clock_gettime(CLOCK_MONOTONIC, &now);
-    return (int64_t)now.tv_sec * 1000 + now.tv_nsec / 1000000;
-}
 
 static void add_tail(struct tail *t, const char *bytes, size_t size)
 {
@@ -100,15 +94,15 @@ static int start(const char *const *argv, const int pipe_ends[2], pid_t *pid)
 }
 
 /* Waits for output until there is more, the pipe is closed, or it is time. */
-static bool read_more(int fd, struct tail *t, int64_t until)
+static bool read_more(int fd, struct tail *t, double until)
 {
-    int64_t left = until - milliseconds();
+    double left = until - nuc_seconds();
     struct pollfd p = {.fd = fd, .events = POLLIN};
     char buffer[4096];
 
     if (left <= 0)
         return false;
-    int ready = poll(&p, 1, left > 100 ? 100 : (int)left);
+    int ready = poll(&p, 1, left > 0.1 ? 100 : (int)(left * 1000));
     if (ready <= 0)
         return true;
     ssize_t got = read(fd, buffer, sizeof buffer);
@@ -123,7 +117,7 @@ enum outcome { ENDED, OUT_OF_TIME, UNKNOWN };
  * Follows the process until it ends or its time is over. A process that outlives it may keep the pipe open: the end of
  * the first one counts. UNKNOWN: the system does not say how it ended, errno why.
  */
-static enum outcome follow(pid_t pid, int fd, struct tail *t, int64_t until, int *status)
+static enum outcome follow(pid_t pid, int fd, struct tail *t, double until, int *status)
 {
     bool is_open = true;
 
@@ -138,7 +132,7 @@ static enum outcome follow(pid_t pid, int fd, struct tail *t, int64_t until, int
                 is_open = read_more(fd, t, until);
             return ENDED;
         }
-        if (milliseconds() >= until)
+        if (nuc_seconds() >= until)
             return OUT_OF_TIME;
         if (!is_open)
             nanosleep(&(struct timespec){.tv_nsec = 2000000}, NULL);
@@ -167,7 +161,7 @@ struct nuc_process_result nuc_run_process(struct nuc_context *cx, const char *co
         close(ends[0]);
         nuc_fail(cx, NUC_IO, "%s: cannot be started: %s", argv[0], strerror(error));
     }
-    enum outcome outcome = follow(pid, ends[0], &tail, milliseconds() + (int64_t)seconds * 1000, &status);
+    enum outcome outcome = follow(pid, ends[0], &tail, nuc_seconds() + seconds, &status);
     error = errno;
     /* What the process has left running ends with it. */
     kill(-pid, SIGKILL);
