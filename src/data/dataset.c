@@ -79,27 +79,6 @@ struct nuc_dataset *nuc_dataset_for(struct nuc_context *cx, const struct nuc_opt
 
 /* ---- arrays in memory ---- */
 
-static void check_array(struct nuc_context *cx, const char *where, const struct nuc_array_info *arrays, size_t index)
-{
-    const struct nuc_array_info *a = &arrays[index];
-    size_t bytes = nuc_dtype_size(a->dtype);
-    bool good = bytes != 0 && a->rank <= NUC_MAX_RANK;
-
-    if (a->name == NULL || *a->name == '\0')
-        nuc_fail(cx, NUC_BAD_USAGE, "%s: array %zu has no name", where, index);
-    for (size_t i = 0; i < index; i++) {
-        if (strcmp(arrays[i].name, a->name) == 0)
-            nuc_fail(cx, NUC_BAD_USAGE, "%s: two arrays are called '%s'", where, a->name);
-    }
-    for (size_t i = 0; good && i < a->rank; i++)
-        good = a->sizes[i] >= 0 && nuc_mul_size(bytes, (size_t)a->sizes[i], &bytes);
-    if (!good)
-        nuc_fail(cx, NUC_BAD_USAGE, "%s: array '%s' has a type, a rank or a size that cannot be", where, a->name);
-    if (bytes != a->bytes || (a->data == NULL && bytes != 0))
-        nuc_fail(cx, NUC_BAD_USAGE, "%s: array '%s' has %zu bytes, its shape and type take %zu", where, a->name,
-                 a->data == NULL ? 0 : a->bytes, bytes);
-}
-
 /* An array without elements lies somewhere, too: NULL stands for one that is left in a file. */
 struct nuc_arrays nuc_arrays_given(struct nuc_context *cx, const char *where, const struct nuc_array_info *arrays,
                                    size_t count)
@@ -109,7 +88,22 @@ struct nuc_arrays nuc_arrays_given(struct nuc_context *cx, const char *where, co
 
     for (size_t i = 0; i < count; i++) {
         const struct nuc_array_info *from = &arrays[i];
-        check_array(cx, where, arrays, i);
+        const struct nuc_array_info *a = &arrays[i];
+        size_t bytes = nuc_dtype_size(a->dtype);
+        bool good = bytes != 0 && a->rank <= NUC_MAX_RANK;
+        if (a->name == NULL || *a->name == '\0')
+            nuc_fail(cx, NUC_BAD_USAGE, "%s: array %zu has no name", where, i);
+        for (size_t k = 0; k < i; k++) {
+            if (strcmp(arrays[k].name, a->name) == 0)
+                nuc_fail(cx, NUC_BAD_USAGE, "%s: two arrays are called '%s'", where, a->name);
+        }
+        for (size_t k = 0; good && k < a->rank; k++)
+            good = a->sizes[k] >= 0 && nuc_mul_size(bytes, (size_t)a->sizes[k], &bytes);
+        if (!good)
+            nuc_fail(cx, NUC_BAD_USAGE, "%s: array '%s' has a type, a rank or a size that cannot be", where, a->name);
+        if (bytes != a->bytes || (a->data == NULL && bytes != 0))
+            nuc_fail(cx, NUC_BAD_USAGE, "%s: array '%s' has %zu bytes, its shape and type take %zu", where, a->name,
+                     a->data == NULL ? 0 : a->bytes, bytes);
         items[i] = (struct nuc_array){.name = nuc_strdup(cx, from->name),
                                       .dtype = from->dtype,
                                       .rank = (uint32_t)from->rank,

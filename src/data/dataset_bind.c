@@ -76,18 +76,6 @@ static const char *names_text(struct nuc_context *cx, const void *items, size_t 
     return nuc_text_string(&text);
 }
 
-_Noreturn static void refuse_names(const struct nuc_dataset *d, const struct nuc_tensor_info *inputs, size_t n_inputs,
-                                   size_t index)
-{
-    const char *meant = nuc_nearest(inputs[index].name, array_at, &d->arrays);
-
-    nuc_fail(d->cx, NUC_BAD_INPUT,
-             "%s: no array for input '%.60s': the inputs are %s, the arrays %s; name %s '%.60s' or in%zu", d->path,
-             inputs[index].name, names_text(d->cx, inputs, sizeof *inputs, n_inputs),
-             names_text(d->cx, d->arrays.items, sizeof *d->arrays.items, d->arrays.count),
-             meant != NULL ? nuc_format(d->cx, "'%.60s', if it is that,", meant) : "one", inputs[index].name, index);
-}
-
 /* ---- types and shapes ---- */
 
 static bool ends_with(const struct nuc_array *a, const struct nuc_tensor_info *t, size_t skip)
@@ -189,7 +177,8 @@ static bool looks_channels_last(const struct nuc_array *a, const struct nuc_tens
     return true;
 }
 
-/* The same the other way round: the input takes [N, H, W, C], as those of LiteRT models, and the array has [C, H, W].
+/*
+ * The same the other way round: the input takes [N, H, W, C], as those of LiteRT models, and the array has [C, H, W].
  */
 static bool looks_channels_first(const struct nuc_array *a, const struct nuc_tensor_info *t)
 {
@@ -197,27 +186,6 @@ static bool looks_channels_first(const struct nuc_array *a, const struct nuc_ten
         return false;
     const int64_t *last = &a->shape[a->rank - 3];
     return last[0] == t->sizes[3] && last[1] == t->sizes[1] && last[2] == t->sizes[2];
-}
-
-_Noreturn static void refuse_shape(const struct nuc_dataset *d, const struct nuc_array *a,
-                                   const struct nuc_tensor_info *t)
-{
-    struct nuc_context *cx = d->cx;
-    const char *hint = count_steps(a, t) > 0
-                           ? "; it has an axis of time, which a model with states takes: join axes 0 and 1"
-                       : looks_channels_last(a, t)
-                           ? "; it looks channels-last: give samples in the logical order of the shape, the program's "
-                             "dim order is applied when it runs"
-                       : looks_channels_first(a, t)
-                           ? "; it looks channels-first: the program takes arrays in the LiteRT model's own order, the "
-                             "channels last"
-                           : "";
-
-    nuc_fail(cx, NUC_BAD_INPUT, "%s: array '%s' has shape %s, input '%s' takes samples of shape %s along axis 0%s%s",
-             d->path, a->name, nuc_sizes_text(cx, a->shape, a->rank), t->name, nuc_sizes_text(cx, t->sizes, t->rank),
-             d->has_states ? ", or sequences along axis 0 and their steps along axis 1, or recordings of whole hops"
-                           : "",
-             hint);
 }
 
 static bool is_like(const struct nuc_array *a, const struct nuc_tensor_info *t)
@@ -271,8 +239,15 @@ static const struct nuc_array *choose(const struct nuc_dataset *d, const struct 
         named = numbered;
     if (named == NULL && n_inputs == 1)
         named = only_array(d, &inputs[0]);
-    if (named == NULL)
-        refuse_names(d, inputs, n_inputs, index);
+    if (named == NULL) {
+        const char *meant = nuc_nearest(inputs[index].name, array_at, &d->arrays);
+        nuc_fail(d->cx, NUC_BAD_INPUT,
+                 "%s: no array for input '%.60s': the inputs are %s, the arrays %s; name %s '%.60s' or in%zu", d->path,
+                 inputs[index].name, names_text(d->cx, inputs, sizeof *inputs, n_inputs),
+                 names_text(d->cx, d->arrays.items, sizeof *d->arrays.items, d->arrays.count),
+                 meant != NULL ? nuc_format(d->cx, "'%.60s', if it is that,", meant) : "one", inputs[index].name,
+                 index);
+    }
     return named;
 }
 
@@ -288,8 +263,22 @@ static void bind_array(struct nuc_dataset *d, size_t i, const struct nuc_tensor_
         nuc_fail(d->cx, NUC_BAD_INPUT, "%s: array '%s' holds no sample", d->path, a->name);
     size_t n_steps, n = count_samples(d, a, t, &n_steps, &d->hop_axes[i]);
     bool in_hops = d->hop_axes[i] != NUC_NO_HOPS;
-    if (n == 0)
-        refuse_shape(d, a, t);
+    if (n == 0) {
+        struct nuc_context *cx = d->cx;
+        const char *hint = count_steps(a, t) > 0
+                               ? "; it has an axis of time, which a model with states takes: join axes 0 and 1"
+                           : looks_channels_last(a, t)  ? "; it looks channels-last: give samples in the logical order "
+                                                          "of the shape, the program's dim order is applied when it runs"
+                           : looks_channels_first(a, t) ? "; it looks channels-first: the program takes arrays in the "
+                                                          "LiteRT model's own order, the channels last"
+                                                        : "";
+        nuc_fail(cx, NUC_BAD_INPUT,
+                 "%s: array '%s' has shape %s, input '%s' takes samples of shape %s along axis 0%s%s", d->path, a->name,
+                 nuc_sizes_text(cx, a->shape, a->rank), t->name, nuc_sizes_text(cx, t->sizes, t->rank),
+                 d->has_states ? ", or sequences along axis 0 and their steps along axis 1, or recordings of whole hops"
+                               : "",
+                 hint);
+    }
     if (i > 0 && (n != d->n_samples || n_steps != d->n_steps))
         nuc_fail(d->cx, NUC_BAD_INPUT, "%s: array '%s' holds %s, '%s' holds %s", d->path, a->name,
                  nuc_samples_text(d->cx, n, n_steps), d->bound[0]->name,

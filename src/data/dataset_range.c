@@ -263,29 +263,6 @@ static bool differs(double a, double b, double span)
     return fabs(a - b) > 0.02 * span;
 }
 
-static void describe(struct nuc_dataset *d, size_t i)
-{
-    struct nuc_context *cx = d->cx;
-    const struct nuc_tensor_info *t = &d->inputs[i];
-    const struct nuc_data_range *r = &d->ranges[i];
-    struct nuc_text text;
-    double least, most;
-
-    nuc_text_init(&text, cx);
-    nuc_text_addf(&text, "%.20s -> %.20s [", d->images != NULL ? "images" : nuc_metadata_text(cx, d->bound[i]->name),
-                  t->name);
-    for (size_t k = 0; k < t->rank; k++)
-        nuc_text_addf(&text, "%s%lld", k == 0 ? "" : ",", (long long)t->sizes[k]);
-    nuc_text_addf(&text, r->least <= r->most ? "], %.4g to %.4g" : "]", r->least, r->most);
-    add_line(d, nuc_text_string(&text));
-    if (d->n_looked_at < d->n_samples && r->least <= r->most)
-        add_line(d, nuc_format(cx, "    in %zu of %zu samples", d->n_looked_at, d->n_samples));
-    calibrated_range(d, i, &least, &most);
-    if (least <= most && r->least <= r->most &&
-        (differs(least, r->least, most - least) || differs(most, r->most, most - least)))
-        add_line(d, nuc_format(cx, "    calibrated with %.4g to %.4g", least, most));
-}
-
 static const char *sequences_line(const struct nuc_dataset *d)
 {
     size_t least = d->n_samples, most = 0, steps = 0;
@@ -306,8 +283,26 @@ static const char *sequences_line(const struct nuc_dataset *d)
 void nuc_dataset_describe(struct nuc_dataset *d)
 {
     d->lines.count = 0;
-    for (size_t i = 0; i < d->n_inputs; i++)
-        describe(d, i);
+    for (size_t i = 0; i < d->n_inputs; i++) {
+        struct nuc_context *cx = d->cx;
+        const struct nuc_tensor_info *t = &d->inputs[i];
+        const struct nuc_data_range *r = &d->ranges[i];
+        struct nuc_text text;
+        double least, most;
+        nuc_text_init(&text, cx);
+        nuc_text_addf(&text, "%.20s -> %.20s [",
+                      d->images != NULL ? "images" : nuc_metadata_text(cx, d->bound[i]->name), t->name);
+        for (size_t k = 0; k < t->rank; k++)
+            nuc_text_addf(&text, "%s%lld", k == 0 ? "" : ",", (long long)t->sizes[k]);
+        nuc_text_addf(&text, r->least <= r->most ? "], %.4g to %.4g" : "]", r->least, r->most);
+        add_line(d, nuc_text_string(&text));
+        if (d->n_looked_at < d->n_samples && r->least <= r->most)
+            add_line(d, nuc_format(cx, "    in %zu of %zu samples", d->n_looked_at, d->n_samples));
+        calibrated_range(d, i, &least, &most);
+        if (least <= most && r->least <= r->most &&
+            (differs(least, r->least, most - least) || differs(most, r->most, most - least)))
+            add_line(d, nuc_format(cx, "    calibrated with %.4g to %.4g", least, most));
+    }
     if (d->has_states)
         add_line(d, sequences_line(d));
     for (size_t i = 0; i < d->n_unused; i++)

@@ -69,25 +69,6 @@ static void add_size(struct making *m, double w, double h)
     m->grids[m->n_grids - 1].count++;
 }
 
-/* "grids": what facts have, and what a user may give. */
-static void read_grids(struct making *m, const struct nuc_json *list)
-{
-    const size_t n = nuc_json_count(list);
-
-    if (n < 1 || n > GRIDS_MAX)
-        nuc_json_fail(list, NUC_BAD_INPUT, "has %zu grids, 1 to %d are allowed", n, GRIDS_MAX);
-    for (size_t i = 0; i < n; i++) {
-        const struct nuc_json item = nuc_json_item(list, i), rows = nuc_json_field(&item, "rows"),
-                              columns = nuc_json_field(&item, "columns"), sizes = nuc_json_field(&item, "sizes");
-        const size_t count = nuc_json_count(&sizes);
-        if (count % 2 != 0 || count > 2 * OF_CELL_MAX)
-            nuc_json_fail(&sizes, NUC_BAD_INPUT, "has %zu numbers, at most %d pairs are allowed", count, OF_CELL_MAX);
-        add_grid(m, count_in(&rows, CELLS_MAX), count_in(&columns, CELLS_MAX));
-        for (size_t k = 0; k < count; k += 2)
-            add_size(m, (double)read_float(&sizes, k), (double)read_float(&sizes, k + 1));
-    }
-}
-
 /* ---- as the anchor calculator of MediaPipe and TensorFlow's multiple_grid_anchor_generator make them ---- */
 
 struct ssd {
@@ -193,18 +174,6 @@ static void take_table(struct nuc_decision_rule *d, const float *rows, size_t co
     d->anchors = rows;
 }
 
-static void read_table(const struct nuc_json *list, struct nuc_decision_rule *d)
-{
-    const size_t n = nuc_json_count(list);
-    float *rows = nuc_alloc_array(list->file->cx, n, sizeof *rows);
-
-    if (n % 4 != 0 || n == 0 || n > 4 * TABLE_MAX)
-        nuc_json_fail(list, NUC_BAD_INPUT, "has %zu numbers, four for each anchor belong there", n);
-    for (size_t i = 0; i < n; i++)
-        rows[i] = read_float(list, i);
-    take_table(d, rows, n / 4);
-}
-
 static void read_file(const struct nuc_json *j, const char *folder, struct nuc_decision_rule *d)
 {
     struct nuc_context *cx = j->file->cx;
@@ -270,11 +239,32 @@ void nuc_anchors_read(const struct nuc_json *decision, const char *folder, struc
     if (nuc_json_is_there(&file)) {
         read_file(&file, folder, d);
     } else if (nuc_json_is_there(&table)) {
-        read_table(&table, d);
+        const size_t n = nuc_json_count(&table);
+        float *rows = nuc_alloc_array(table.file->cx, n, sizeof *rows);
+        if (n % 4 != 0 || n == 0 || n > 4 * TABLE_MAX)
+            nuc_json_fail(&table, NUC_BAD_INPUT, "has %zu numbers, four for each anchor belong there", n);
+        for (size_t i = 0; i < n; i++)
+            rows[i] = read_float(&table, i);
+        take_table(d, rows, n / 4);
     } else {
-        if (nuc_json_is_there(&grids))
-            read_grids(&m, &grids);
-        else
+        if (nuc_json_is_there(&grids)) {
+            /* "grids": what facts have, and what a user may give. */
+            const size_t n = nuc_json_count(&grids);
+            if (n < 1 || n > GRIDS_MAX)
+                nuc_json_fail(&grids, NUC_BAD_INPUT, "has %zu grids, 1 to %d are allowed", n, GRIDS_MAX);
+            for (size_t i = 0; i < n; i++) {
+                const struct nuc_json item = nuc_json_item(&grids, i), rows = nuc_json_field(&item, "rows"),
+                                      columns = nuc_json_field(&item, "columns"),
+                                      sizes = nuc_json_field(&item, "sizes");
+                const size_t count = nuc_json_count(&sizes);
+                if (count % 2 != 0 || count > 2 * OF_CELL_MAX)
+                    nuc_json_fail(&sizes, NUC_BAD_INPUT, "has %zu numbers, at most %d pairs are allowed", count,
+                                  OF_CELL_MAX);
+                add_grid(&m, count_in(&rows, CELLS_MAX), count_in(&columns, CELLS_MAX));
+                for (size_t k = 0; k < count; k += 2)
+                    add_size(&m, (double)read_float(&sizes, k), (double)read_float(&sizes, k + 1));
+            }
+        } else
             make_grids(&m, &j, d);
         d->grids = m.grids;
         d->n_grids = (uint32_t)m.n_grids;

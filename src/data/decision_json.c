@@ -201,22 +201,6 @@ static const char *known_member(const void *list, size_t i)
     return NULL;
 }
 
-static void check_members(const struct nuc_json *object, const struct nuc_decision_rule *d)
-{
-    const struct nuc_json_text *text = object->file->text;
-    const struct known known = {kind_of(d)};
-    uint32_t key = nuc_json_text_first(object->token);
-
-    for (size_t i = 0; i < nuc_json_maybe_count(object); i++, key = nuc_json_text_next(text, key + 1)) {
-        const char *name = nuc_json_text_string(text, key), *word;
-        for (size_t k = 0; (word = known_member(&known, k)) != NULL && strcmp(word, name) != 0;)
-            k++;
-        if (word == NULL)
-            nuc_json_fail(object, NUC_BAD_INPUT, "has no member '%.40s'%s", name,
-                          nuc_did_you_mean(object->file->cx, name, known_member, &known));
-    }
-}
-
 static uint32_t read_output(const struct nuc_json *j, const struct nuc_decision_source *source)
 {
     const char *name, *of;
@@ -257,20 +241,6 @@ static void read_outputs(const struct nuc_json *object, const struct nuc_decisio
     }
 }
 
-static void read_ignored(const struct nuc_json *object, struct nuc_decision_rule *d)
-{
-    const struct nuc_json list = nuc_json_optional(object, "ignore");
-    const size_t count = nuc_json_is_there(&list) ? nuc_json_count(&list) : 0;
-
-    if (count > NUC_DECISION_IGNORED)
-        nuc_json_fail(&list, NUC_BAD_INPUT, "has %zu classes, at most %d are allowed", count, NUC_DECISION_IGNORED);
-    d->n_ignored = (uint32_t)count;
-    for (size_t i = 0; i < count; i++) {
-        const struct nuc_json item = nuc_json_item(&list, i);
-        d->ignored[i] = read_count(&item, 0, 1 << 20);
-    }
-}
-
 /* What no member can say alone. Facts have a threshold beside the quantile that it is. */
 static void check(const struct nuc_json *object, bool is_given, struct nuc_decision_rule *d)
 {
@@ -307,9 +277,27 @@ struct nuc_decision_rule *nuc_decision_read(const struct nuc_json *j, const stru
         if ((members[i].of & kind_of(d)) != 0)
             read_member(&object, &members[i], d);
     }
-    check_members(&object, d);
+    const struct nuc_json_text *text = object.file->text;
+    const struct known known = {kind_of(d)};
+    uint32_t key = nuc_json_text_first(object.token);
+    for (size_t i = 0; i < nuc_json_maybe_count(&object); i++, key = nuc_json_text_next(text, key + 1)) {
+        const char *name = nuc_json_text_string(text, key), *word;
+        for (size_t k = 0; (word = known_member(&known, k)) != NULL && strcmp(word, name) != 0;)
+            k++;
+        if (word == NULL)
+            nuc_json_fail(&object, NUC_BAD_INPUT, "has no member '%.40s'%s", name,
+                          nuc_did_you_mean(object.file->cx, name, known_member, &known));
+    }
     read_outputs(&object, source, d);
-    read_ignored(&object, d);
+    const struct nuc_json list = nuc_json_optional(&object, "ignore");
+    const size_t count = nuc_json_is_there(&list) ? nuc_json_count(&list) : 0;
+    if (count > NUC_DECISION_IGNORED)
+        nuc_json_fail(&list, NUC_BAD_INPUT, "has %zu classes, at most %d are allowed", count, NUC_DECISION_IGNORED);
+    d->n_ignored = (uint32_t)count;
+    for (size_t i = 0; i < count; i++) {
+        const struct nuc_json item = nuc_json_item(&list, i);
+        d->ignored[i] = read_count(&item, 0, 1 << 20);
+    }
     check(&object, source->folder != NULL, d);
     if (nuc_decision_has_anchors(d))
         nuc_anchors_read(&object, source->folder, d);

@@ -160,8 +160,9 @@ static bool is_control(const char *p)
     return c < ' ' || c == 127 || (c == 0xc2 && (unsigned char)p[1] < 0xa0);
 }
 
-static bool is_plain(struct nuc_context *cx, const char *text)
+const char *nuc_metadata_text(struct nuc_context *cx, const char *text)
 {
+    struct nuc_text out;
     json_t *string = json_string(text), *any = json_string_nocheck(text);
     bool plain = string != NULL, no_memory = any == NULL;
 
@@ -171,27 +172,12 @@ static bool is_plain(struct nuc_context *cx, const char *text)
         nuc_fail(cx, NUC_NO_MEMORY, "out of memory");
     for (const char *p = text; *p != '\0' && plain; p++)
         plain = !is_control(p);
-    return plain;
-}
-
-const char *nuc_metadata_text(struct nuc_context *cx, const char *text)
-{
-    struct nuc_text out;
-
-    if (is_plain(cx, text))
+    if (plain)
         return text;
     nuc_text_init(&out, cx);
     for (const char *p = text; *p != '\0'; p++)
         nuc_text_addf(&out, *p >= ' ' && *p < 127 ? "%c" : "\\x%02x", (unsigned char)*p);
     return nuc_text_string(&out);
-}
-
-static void put_texts(struct nuc_context *cx, json_t *to, const char *key, const char *const *texts, size_t count)
-{
-    json_t *list = count == 0 ? NULL : nuc_put_array(cx, to, key);
-
-    for (size_t i = 0; i < count; i++)
-        nuc_put_string(cx, list, NULL, nuc_metadata_text(cx, texts[i]));
 }
 
 static void put_field(struct nuc_context *cx, json_t *to, const struct field *f, const char *item)
@@ -217,7 +203,10 @@ static void put_field(struct nuc_context *cx, json_t *to, const struct field *f,
     }
     case TEXTS:
         memcpy(&texts, at, sizeof texts);
-        put_texts(cx, to, f->key, texts, *(const size_t *)(item + f->count_at));
+        size_t count = *(const size_t *)(item + f->count_at);
+        json_t *list = count == 0 ? NULL : nuc_put_array(cx, to, f->key);
+        for (size_t i = 0; i < count; i++)
+            nuc_put_string(cx, list, NULL, nuc_metadata_text(cx, texts[i]));
         break;
     case WORD:
         nuc_put_string(cx, to, f->key, f->words[*(const int *)at]);
@@ -346,22 +335,6 @@ static void read_field(const struct nuc_json *object, const struct field *f, cha
     }
 }
 
-static void read_section(struct nuc_context *cx, const struct nuc_json *root, const struct section *s,
-                         struct nuc_metadata *m)
-{
-    struct nuc_json j = nuc_json_optional(root, s->key);
-    size_t count = !nuc_json_is_there(&j) ? 0 : s->is_list ? nuc_json_count(&j) : 1;
-
-    if (count > BOUNDARY_MAX)
-        nuc_json_fail(&j, NUC_BAD_INPUT, "has %zu items, at most %d are allowed", count, BOUNDARY_MAX);
-    char *items = make_items(cx, m, s, count);
-    for (size_t i = 0; i < count; i++) {
-        struct nuc_json item = s->is_list ? nuc_json_item(&j, i) : j;
-        for (size_t f = 0; f < s->n_fields; f++)
-            read_field(&item, &s->fields[f], items + i * s->item_size);
-    }
-}
-
 /* Names of memories become those of sections and macros. */
 static bool is_identifier(const char *name)
 {
@@ -386,30 +359,6 @@ static void read_decision(const struct nuc_json *root, struct nuc_metadata *m)
     m->decision = d;
 }
 
-/* What no field can say alone. */
-static void check(const struct nuc_json *root, const struct nuc_metadata *m)
-{
-    for (size_t i = 0; i < m->n_inputs; i++) {
-        const struct nuc_input_metadata *input = &m->inputs[i];
-        if (isnan(input->least) != isnan(input->most) || input->least > input->most)
-            nuc_json_fail(root, NUC_BAD_INPUT, "the range of input %zu is none", i);
-    }
-    for (size_t i = 0; i < m->n_memories; i++) {
-        const struct nuc_memory_metadata *memory = &m->memories[i];
-        if (memory->name == NULL || !is_identifier(memory->name))
-            nuc_json_fail(root, NUC_BAD_INPUT, "the name of memory %zu is none", i);
-    }
-    for (size_t i = 0; i < m->n_images; i++) {
-        const struct nuc_image_metadata *images = &m->images[i];
-        if (images->n_mean != images->n_std)
-            nuc_json_fail(root, NUC_BAD_INPUT, "mean and std are of different numbers of channels");
-        for (size_t c = 0; c < images->n_std; c++) {
-            if (!(images->std[c] > 0))
-                nuc_json_fail(root, NUC_BAD_INPUT, "std is not above 0");
-        }
-    }
-}
-
 struct reading {
     struct nuc_span text;
     struct nuc_metadata *m;
@@ -426,10 +375,40 @@ static void read_all(struct nuc_context *cx, void *arg)
     struct nuc_json schema = nuc_json_field(&root, "schema");
     if (nuc_json_int(&schema) != SCHEMA)
         nuc_json_fail(&schema, NUC_BAD_INPUT, "is %lld, %d is known", (long long)nuc_json_int(&schema), SCHEMA);
-    for (size_t k = 0; k < COUNT(sections); k++)
-        read_section(cx, &root, &sections[k], m);
+    for (size_t k = 0; k < COUNT(sections); k++) {
+        const struct section *s = &sections[k];
+        struct nuc_json j = nuc_json_optional(&root, s->key);
+        size_t count = !nuc_json_is_there(&j) ? 0 : s->is_list ? nuc_json_count(&j) : 1;
+        if (count > BOUNDARY_MAX)
+            nuc_json_fail(&j, NUC_BAD_INPUT, "has %zu items, at most %d are allowed", count, BOUNDARY_MAX);
+        char *items = make_items(cx, m, s, count);
+        for (size_t i = 0; i < count; i++) {
+            struct nuc_json item = s->is_list ? nuc_json_item(&j, i) : j;
+            for (size_t f = 0; f < s->n_fields; f++)
+                read_field(&item, &s->fields[f], items + i * s->item_size);
+        }
+    }
     read_decision(&root, m);
-    check(&root, m);
+    /* What no field can say alone. */
+    for (size_t i = 0; i < m->n_inputs; i++) {
+        const struct nuc_input_metadata *input = &m->inputs[i];
+        if (isnan(input->least) != isnan(input->most) || input->least > input->most)
+            nuc_json_fail(&root, NUC_BAD_INPUT, "the range of input %zu is none", i);
+    }
+    for (size_t i = 0; i < m->n_memories; i++) {
+        const struct nuc_memory_metadata *memory = &m->memories[i];
+        if (memory->name == NULL || !is_identifier(memory->name))
+            nuc_json_fail(&root, NUC_BAD_INPUT, "the name of memory %zu is none", i);
+    }
+    for (size_t i = 0; i < m->n_images; i++) {
+        const struct nuc_image_metadata *images = &m->images[i];
+        if (images->n_mean != images->n_std)
+            nuc_json_fail(&root, NUC_BAD_INPUT, "mean and std are of different numbers of channels");
+        for (size_t c = 0; c < images->n_std; c++) {
+            if (!(images->std[c] > 0))
+                nuc_json_fail(&root, NUC_BAD_INPUT, "std is not above 0");
+        }
+    }
     r->m = m;
 }
 

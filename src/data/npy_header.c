@@ -109,37 +109,23 @@ static void read_descr(struct header_reader *r)
              r->where, descr);
 }
 
-static void read_order(struct header_reader *r)
-{
-    r->header->fortran_order = take_word(r, "True");
-    if (!r->header->fortran_order && !take_word(r, "False"))
-        bad(r, "fortran_order is neither True nor False");
-    r->has_order = true;
-}
-
-static int64_t read_size(struct header_reader *r)
-{
-    int64_t size = 0;
-
-    skip_spaces(r);
-    if (r->p == r->end || !isdigit((unsigned char)*r->p))
-        bad(r, "a size is missing in the shape");
-    for (; r->p < r->end && isdigit((unsigned char)*r->p); r->p++) {
-        if (size > (INT64_MAX - 9) / 10)
-            bad(r, "a size does not fit 64 bits");
-        size = size * 10 + (*r->p - '0');
-    }
-    take(r, 'L'); /* Python 2 wrote long integers so */
-    return size;
-}
-
 static void read_shape(struct header_reader *r)
 {
     expect(r, '(');
     while (!take(r, ')')) {
         if (r->header->rank == NUC_MAX_RANK)
             bad(r, "the array has too many dimensions");
-        r->header->shape[r->header->rank++] = read_size(r);
+        int64_t size = 0;
+        skip_spaces(r);
+        if (r->p == r->end || !isdigit((unsigned char)*r->p))
+            bad(r, "a size is missing in the shape");
+        for (; r->p < r->end && isdigit((unsigned char)*r->p); r->p++) {
+            if (size > (INT64_MAX - 9) / 10)
+                bad(r, "a size does not fit 64 bits");
+            size = size * 10 + (*r->p - '0');
+        }
+        take(r, 'L'); /* Python 2 wrote long integers so */
+        r->header->shape[r->header->rank++] = size;
         if (!take(r, ',')) {
             expect(r, ')');
             break;
@@ -156,9 +142,12 @@ static void read_dictionary(struct header_reader *r)
         expect(r, ':');
         if (strcmp(key, "descr") == 0 && !r->has_descr)
             read_descr(r);
-        else if (strcmp(key, "fortran_order") == 0 && !r->has_order)
-            read_order(r);
-        else if (strcmp(key, "shape") == 0 && !r->has_shape)
+        else if (strcmp(key, "fortran_order") == 0 && !r->has_order) {
+            r->header->fortran_order = take_word(r, "True");
+            if (!r->header->fortran_order && !take_word(r, "False"))
+                bad(r, "fortran_order is neither True nor False");
+            r->has_order = true;
+        } else if (strcmp(key, "shape") == 0 && !r->has_shape)
             read_shape(r);
         else
             bad(r, nuc_format(r->cx, "unexpected or repeated key '%.20s'", key));
@@ -173,26 +162,6 @@ static void read_dictionary(struct header_reader *r)
         bad(r, "complex numbers are read in C order, of 15 dimensions at most");
     if (r->is_pair)
         r->header->shape[r->header->rank++] = 2;
-}
-
-/* The stated elements are in the file of `size` bytes. */
-static void check_size(const struct header_reader *r, uint64_t size)
-{
-    const struct nuc_npy_header *h = r->header;
-    size_t bytes = nuc_dtype_size(h->dtype);
-    bool empty = false;
-
-    for (uint32_t i = 0; i < h->rank; i++) {
-        if (h->shape[i] > INT32_MAX)
-            bad(r, "the shape is absurd");
-        if (h->shape[i] == 0)
-            empty = true;
-        else if (!nuc_mul_size(bytes, (size_t)h->shape[i], &bytes))
-            bad(r, "the shape is absurd");
-    }
-    if (!empty && bytes > size - h->data_offset)
-        nuc_fail(r->cx, NUC_BAD_INPUT, "%s: the array has %zu bytes, the file %llu: it is cut short", r->where, bytes,
-                 (unsigned long long)(size - h->data_offset));
 }
 
 struct nuc_npy_header nuc_parse_npy_header(struct nuc_context *cx, const char *where, struct nuc_span file,
@@ -218,7 +187,21 @@ struct nuc_npy_header nuc_parse_npy_header(struct nuc_context *cx, const char *w
     r.p = (const char *)text.data;
     r.end = r.p + text.size;
     read_dictionary(&r);
-    check_size(&r, size);
+    /* The stated elements are in the file of `size` bytes. */
+    const struct nuc_npy_header *h = r.header;
+    size_t bytes = nuc_dtype_size(h->dtype);
+    bool empty = false;
+    for (uint32_t i = 0; i < h->rank; i++) {
+        if (h->shape[i] > INT32_MAX)
+            bad(&r, "the shape is absurd");
+        if (h->shape[i] == 0)
+            empty = true;
+        else if (!nuc_mul_size(bytes, (size_t)h->shape[i], &bytes))
+            bad(&r, "the shape is absurd");
+    }
+    if (!empty && bytes > size - h->data_offset)
+        nuc_fail(r.cx, NUC_BAD_INPUT, "%s: the array has %zu bytes, the file %llu: it is cut short", r.where, bytes,
+                 (unsigned long long)(size - h->data_offset));
     return header;
 }
 

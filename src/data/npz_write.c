@@ -12,29 +12,6 @@
 
 static const char magic[] = "\x93NUMPY";
 
-/* The header for an array, padded so that the data after it are aligned to 64 bytes. */
-static struct nuc_span make_header(struct nuc_context *cx, const struct nuc_array *array)
-{
-    const char *descr = nuc_npy_descr(array->dtype);
-    struct nuc_text text;
-
-    if (descr == NULL)
-        nuc_fail(cx, NUC_UNSUPPORTED, "array '%s': NumPy has no %s", array->name, nuc_dtype_name(array->dtype));
-    nuc_text_init(&text, cx);
-    nuc_text_add(&text, magic, sizeof magic - 1);
-    nuc_text_add(&text, (const char[]){1, 0, 0, 0}, 4);
-    nuc_text_addf(&text, "{'descr': '%s', 'fortran_order': False, 'shape': (", descr);
-    for (uint32_t i = 0; i < array->rank; i++)
-        nuc_text_addf(&text, "%lld%s", (long long)array->shape[i], i + 1 < array->rank || i == 0 ? "," : "");
-    nuc_text_addf(&text, "), }");
-    size_t padded = nuc_align_up(text.length + 1, HEADER_ALIGNMENT);
-    nuc_text_addf(&text, "%*s\n", (int)(padded - text.length - 1), "");
-    size_t length = padded - 10;
-    text.data[8] = (char)(length & 0xff);
-    text.data[9] = (char)(length >> 8);
-    return (struct nuc_span){(const uint8_t *)text.data, text.length};
-}
-
 static struct nuc_pieces make_npy(struct nuc_context *cx, const struct nuc_array *a)
 {
     size_t wanted = nuc_dtype_size(a->dtype);
@@ -44,7 +21,24 @@ static struct nuc_pieces make_npy(struct nuc_context *cx, const struct nuc_array
         wanted *= (size_t)a->shape[d];
     if (wanted != a->data.size)
         nuc_fail(cx, NUC_BAD_USAGE, "array '%s' has %zu bytes, its shape has %zu", a->name, a->data.size, wanted);
-    nuc_add_piece(cx, &file, make_header(cx, a));
+    /* The header for an array, padded so that the data after it are aligned to 64 bytes. */
+    const char *descr = nuc_npy_descr(a->dtype);
+    struct nuc_text text;
+    if (descr == NULL)
+        nuc_fail(cx, NUC_UNSUPPORTED, "array '%s': NumPy has no %s", a->name, nuc_dtype_name(a->dtype));
+    nuc_text_init(&text, cx);
+    nuc_text_add(&text, magic, sizeof magic - 1);
+    nuc_text_add(&text, (const char[]){1, 0, 0, 0}, 4);
+    nuc_text_addf(&text, "{'descr': '%s', 'fortran_order': False, 'shape': (", descr);
+    for (uint32_t i = 0; i < a->rank; i++)
+        nuc_text_addf(&text, "%lld%s", (long long)a->shape[i], i + 1 < a->rank || i == 0 ? "," : "");
+    nuc_text_addf(&text, "), }");
+    size_t padded = nuc_align_up(text.length + 1, HEADER_ALIGNMENT);
+    nuc_text_addf(&text, "%*s\n", (int)(padded - text.length - 1), "");
+    size_t length = padded - 10;
+    text.data[8] = (char)(length & 0xff);
+    text.data[9] = (char)(length >> 8);
+    nuc_add_piece(cx, &file, (struct nuc_span){(const uint8_t *)text.data, text.length});
     nuc_add_piece(cx, &file, a->data);
     return file;
 }

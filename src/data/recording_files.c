@@ -267,16 +267,6 @@ struct nuc_recording nuc_read_csv(struct nuc_context *cx, const char *where, str
 
 /* ---- label tracks ---- */
 
-static const char *rest_of_line(struct csv *c, struct nuc_context *cx)
-{
-    while (c->at < c->end && is_blank(*c->at))
-        c->at++;
-    const char *begin = c->at, *end = begin;
-    for (; c->at < c->end && *c->at != '\n'; c->at++)
-        end = is_blank(*c->at) ? end : c->at + 1;
-    return nuc_format(cx, "%.*s", (int)(end - begin < 200 ? end - begin : 200), begin);
-}
-
 size_t nuc_read_label_track(struct nuc_context *cx, const char *where, struct nuc_span file, struct nuc_label **labels)
 {
     struct csv c = {(const char *)file.data, (const char *)file.data + file.size, 1};
@@ -290,7 +280,12 @@ size_t nuc_read_label_track(struct nuc_context *cx, const char *where, struct nu
             nuc_fail(cx, NUC_BAD_INPUT,
                      "%s: line %zu: is no label: give begin and end in seconds and a name, separated by tabs", where,
                      c.line);
-        l.name = rest_of_line(&c, cx);
+        while (c.at < c.end && is_blank(*c.at))
+            c.at++;
+        const char *begin = c.at, *end = begin;
+        for (; c.at < c.end && *c.at != '\n'; c.at++)
+            end = is_blank(*c.at) ? end : c.at + 1;
+        l.name = nuc_format(cx, "%.*s", (int)(end - begin < 200 ? end - begin : 200), begin);
         l.line = c.line;
         *labels = nuc_grow(cx, *labels, &capacity, count + 1, sizeof **labels);
         (*labels)[count++] = l;

@@ -51,20 +51,6 @@ static const struct nuc_images *find_files(struct nuc_context *cx, const char *p
     return nuc_copy(cx, &(struct nuc_images){.count = 1, .files = file}, sizeof(struct nuc_images));
 }
 
-static void set_labels(struct nuc_dataset *d)
-{
-    const struct nuc_array labels = {
-        .name = "label",
-        .dtype = NUC_I64,
-        .rank = 1,
-        .shape = {(int64_t)d->files->count},
-        .data = {(const uint8_t *)d->files->labels, d->files->count * sizeof *d->files->labels},
-    };
-
-    if (d->files->labels != NULL)
-        d->arrays = (struct nuc_arrays){1, nuc_copy(d->cx, &labels, sizeof labels)};
-}
-
 struct nuc_dataset *nuc_dataset_of_recordings(struct nuc_context *cx, const char *path)
 {
     const struct nuc_images *files = find_files(cx, path);
@@ -87,7 +73,15 @@ struct nuc_dataset *nuc_dataset_of_recordings(struct nuc_context *cx, const char
     }
     *d =
         (struct nuc_dataset){.cx = cx, .path = nuc_strdup(cx, path), .files = files, .found = files, .recordings = all};
-    set_labels(d);
+    const struct nuc_array labels = {
+        .name = "label",
+        .dtype = NUC_I64,
+        .rank = 1,
+        .shape = {(int64_t)d->files->count},
+        .data = {(const uint8_t *)d->files->labels, d->files->count * sizeof *d->files->labels},
+    };
+    if (d->files->labels != NULL)
+        d->arrays = (struct nuc_arrays){1, nuc_copy(d->cx, &labels, sizeof labels)};
     return d;
 }
 
@@ -106,21 +100,6 @@ static int64_t front_end_number(const struct nuc_dataset *d, const char *key)
             return nuc_json_int(&number);
     }
     return 0;
-}
-
-static void check_rates(const struct nuc_dataset *d)
-{
-    const int64_t rate = front_end_number(d, "rate"); /* samples a second */
-
-    for (size_t i = 0; i < d->found->count; i++) {
-        const struct nuc_recording *r = &d->recordings[i];
-        if (rate != 0 && r->rate != 0 && (int64_t)r->rate != rate)
-            nuc_fail(
-                d->cx, NUC_BAD_INPUT,
-                "%s: has %u samples a second, the front end takes %lld: convert it with: ffmpeg -i IN.wav -ar %lld "
-                "OUT.wav",
-                r->path, (unsigned)r->rate, (long long)rate, (long long)rate);
-    }
 }
 
 /* How recordings are cut. */
@@ -307,7 +286,15 @@ void nuc_dataset_fit_recordings(struct nuc_dataset *d, const struct nuc_tensor_i
     if (n_inputs != 1 || t->rank < 1)
         nuc_fail(cx, NUC_BAD_INPUT, "%s: recordings are samples of one input, the model has %zu: give arrays by name",
                  d->path, n_inputs);
-    check_rates(d);
+    const int64_t rate = front_end_number(d, "rate"); /* samples a second */
+    for (size_t i = 0; i < d->found->count; i++) {
+        const struct nuc_recording *r = &d->recordings[i];
+        if (rate != 0 && r->rate != 0 && (int64_t)r->rate != rate)
+            nuc_fail(d->cx, NUC_BAD_INPUT,
+                     "%s: has %u samples a second, the front end takes %lld: convert it with: ffmpeg -i IN.wav -ar "
+                     "%lld OUT.wav",
+                     r->path, (unsigned)r->rate, (long long)rate, (long long)rate);
+    }
     const struct cut c = cut_for(d, t);
     for (size_t i = 0; i < d->found->count; i++)
         count += windows_of(d, &d->recordings[i], &c);

@@ -27,18 +27,6 @@ struct nuc_sample_check *nuc_sample_check_new(struct nuc_dataset *samples)
     return s;
 }
 
-static void add_mark(struct nuc_calibration_metadata *seen, double mark)
-{
-    size_t at = seen->n_marks < NUC_MOST_MARKS ? seen->n_marks++ : NUC_MOST_MARKS;
-
-    for (; at > 0 && seen->marks[at - 1] > mark; at--) {
-        if (at < NUC_MOST_MARKS)
-            seen->marks[at] = seen->marks[at - 1];
-    }
-    if (at < NUC_MOST_MARKS)
-        seen->marks[at] = mark;
-}
-
 void nuc_sample_check_add(struct nuc_sample_check *s, const void *const *inputs)
 {
     const struct nuc_dataset *d = s->samples;
@@ -51,7 +39,14 @@ void nuc_sample_check_add(struct nuc_sample_check *s, const void *const *inputs)
         if (t->dtype == NUC_F32)
             nuc_look_at(&s->ranges[i], s->n_samples, inputs[i], t->bytes / sizeof(float), (double)NAN, (double)NAN);
     }
-    add_mark(&s->seen, nuc_sample_mark(d->inputs, d->n_inputs, inputs));
+    double mark = nuc_sample_mark(d->inputs, d->n_inputs, inputs);
+    size_t at = s->seen.n_marks < NUC_MOST_MARKS ? s->seen.n_marks++ : NUC_MOST_MARKS;
+    for (; at > 0 && s->seen.marks[at - 1] > mark; at--) {
+        if (at < NUC_MOST_MARKS)
+            s->seen.marks[at] = s->seen.marks[at - 1];
+    }
+    if (at < NUC_MOST_MARKS)
+        s->seen.marks[at] = mark;
     s->n_samples++;
 }
 

@@ -5,17 +5,6 @@
 #include "host/text.h"
 #include "nucleon/options.h"
 
-static bool is_name(const char *text, size_t length)
-{
-    bool good = length > 0 && length <= NUC_MEMORY_NAME && !(text[0] >= '0' && text[0] <= '9');
-
-    for (size_t i = 0; i < length && good; i++) {
-        char c = text[i];
-        good = (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_';
-    }
-    return good;
-}
-
 const struct nuc_memory_size *nuc_memory_sizes(struct nuc_context *cx, const struct nuc_options *o)
 {
     static const struct nuc_option_info row = {
@@ -26,7 +15,12 @@ const struct nuc_memory_size *nuc_memory_sizes(struct nuc_context *cx, const str
         const char *text = o->memories[i], *equals = strchr(text, '=');
         size_t length = equals == NULL ? 0 : (size_t)(equals - text), bytes = 0;
         char message[NUC_OPTION_MESSAGE];
-        if (!is_name(text, length))
+        bool good = length > 0 && length <= NUC_MEMORY_NAME && !(text[0] >= '0' && text[0] <= '9');
+        for (size_t j = 0; j < length && good; j++) {
+            char c = text[j];
+            good = (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_';
+        }
+        if (!good)
             nuc_fail(cx, NUC_BAD_USAGE,
                      "--memory takes NAME=SIZE, where NAME is a memory of the target: letters, digits and _, at most "
                      "%d, not '%.80s'",

@@ -46,8 +46,7 @@ const struct nuc_option_info nuc_option_rows[] = {
      .set = true},
     {"memory-budget", NUC_OPTION_BYTES, "BYTES",
      "arena and NPU scratch need no more: 300k is 300,000, 64Ki and 64K 65,536; int8 operators on a CPU are computed "
-     "in strips "
-     "of rows where that makes it fit; else a table shows what is alive at the peak",
+     "in strips of rows where that makes it fit; else a table shows what is alive at the peak",
      TO(memory_budget)},
     {"memory", NUC_OPTION_LIST, "NAME=SIZE,...",
      "banks of SRAM that the buffers are split over, by the target's names ('nucleon targets'); may be given for each",

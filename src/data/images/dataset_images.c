@@ -177,23 +177,6 @@ static void read_options(struct nuc_dataset *d)
     d->format.fit = fits[d->resize];
 }
 
-/* Images become frames of the sensor. */
-static void bind_frames(struct nuc_dataset *d, const struct nuc_tensor_info *t)
-{
-    const struct nuc_options *o = d->options;
-
-    if (t->bytes != nuc_camera_bytes(d->camera))
-        nuc_fail(d->cx, NUC_BAD_INPUT, "%s: input '%s' takes %zu bytes, a frame of its front end has %zu", d->path,
-                 t->name, t->bytes, nuc_camera_bytes(d->camera));
-    if (o->n_image_mean > 0 || o->n_image_std > 0 || o->image_resize != NUC_RESIZE_AUTO)
-        nuc_fail(d->cx, NUC_BAD_USAGE,
-                 "%s: --mean, --std and --resize are of images, a front end prepares frames itself: leave them out",
-                 d->path);
-    d->n_inputs = d->per_sample = 1;
-    d->n_samples = d->images->count;
-    d->frame = nuc_alloc(d->cx, t->bytes);
-}
-
 /*
  * [C, H, W] or [H, W, C], or [N, C, H, W] or [N, H, W, C]: then N images are a sample. Without `turned` the sizes say
  * where the channels are, and where both ends may be they are refused.
@@ -206,7 +189,18 @@ void nuc_dataset_bind_images(struct nuc_dataset *d, const struct nuc_tensor_info
 
     d->camera = n_inputs == 1 && t->dtype == NUC_U8 && d->front_end != NULL ? nuc_camera_of(cx, d->front_end) : NULL;
     if (d->camera != NULL) {
-        bind_frames(d, t);
+        /* Images become frames of the sensor. */
+        const struct nuc_options *o = d->options;
+        if (t->bytes != nuc_camera_bytes(d->camera))
+            nuc_fail(d->cx, NUC_BAD_INPUT, "%s: input '%s' takes %zu bytes, a frame of its front end has %zu", d->path,
+                     t->name, t->bytes, nuc_camera_bytes(d->camera));
+        if (o->n_image_mean > 0 || o->n_image_std > 0 || o->image_resize != NUC_RESIZE_AUTO)
+            nuc_fail(d->cx, NUC_BAD_USAGE,
+                     "%s: --mean, --std and --resize are of images, a front end prepares frames itself: leave them out",
+                     d->path);
+        d->n_inputs = d->per_sample = 1;
+        d->n_samples = d->images->count;
+        d->frame = nuc_alloc(d->cx, t->bytes);
         return;
     }
     if (n_inputs != 1)

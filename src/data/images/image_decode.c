@@ -7,58 +7,6 @@
 #include "host/file.h"
 #include "host/limits.h"
 
-static void check_size(struct nuc_context *cx, const char *where, const struct nuc_image_format *f,
-                       const struct nuc_image_file *file)
-{
-    uint32_t height = file->height, width = file->width;
-
-    if (height < 1 || width < 1 || height > NUC_MAX_IMAGE_SIDE || width > NUC_MAX_IMAGE_SIDE ||
-        (size_t)height * width > NUC_MAX_IMAGE_PIXELS)
-        nuc_fail(cx, NUC_UNSUPPORTED, "%s: %u x %u pixels are too many (limit %zu, a side %u): scale the image down",
-                 where, (unsigned)width, (unsigned)height, NUC_MAX_IMAGE_PIXELS, NUC_MAX_IMAGE_SIDE);
-    if (f->fit == NUC_FIT_EXACT && (height != f->height || width != f->width))
-        nuc_fail(cx, NUC_BAD_INPUT, "%s: the image has %u x %u pixels, the input %u x %u: use --resize stretch or crop",
-                 where, (unsigned)width, (unsigned)height, (unsigned)f->width, (unsigned)f->height);
-}
-
-static uint8_t grey_of(const uint8_t rgb[3])
-{
-    return (uint8_t)((77 * rgb[0] + 150 * rgb[1] + 29 * rgb[2]) >> 8);
-}
-
-/* Ink of black dims the three colours; without a marker of Adobe's, 255 is full ink. */
-static void rgb_of(const uint8_t cmyk[4], bool is_inverted, uint8_t rgb[3])
-{
-    for (int c = 0; c < 3; c++) {
-        int colour = is_inverted ? cmyk[c] : 255 - cmyk[c], black = is_inverted ? cmyk[3] : 255 - cmyk[3];
-        rgb[c] = (uint8_t)((colour * black + 127) / 255);
-    }
-}
-
-/* In place where there are no more channels than before, else into new memory. */
-static const uint8_t *with_channels(struct nuc_context *cx, const struct nuc_image_file *file, uint8_t *pixels,
-                                    uint32_t channels)
-{
-    size_t count = (size_t)file->height * file->width;
-    uint8_t rgb[3];
-
-    if (file->channels == channels)
-        return pixels;
-    uint8_t *out = channels > file->channels ? nuc_alloc_array(cx, count, channels) : pixels;
-    for (size_t i = 0; i < count; i++) {
-        const uint8_t *from = pixels + i * file->channels;
-        if (file->channels == 4)
-            rgb_of(from, file->is_inverted, rgb);
-        else
-            memcpy(rgb, file->channels == 3 ? from : (const uint8_t[]){*from, *from, *from}, 3);
-        if (channels == 1)
-            out[i] = grey_of(rgb);
-        else
-            memcpy(out + 3 * i, rgb, 3);
-    }
-    return out;
-}
-
 static const uint8_t *read_pixels(struct nuc_context *cx, const char *where, const struct nuc_image_format *f,
                                   struct nuc_image_file *file)
 {
@@ -72,13 +20,42 @@ static const uint8_t *read_pixels(struct nuc_context *cx, const char *where, con
     if (is_png ? !nuc_png_header(png) : !nuc_jpeg_header(jpeg, f->channels == 1))
         nuc_fail(cx, file->no_memory ? NUC_NO_MEMORY : NUC_BAD_INPUT, "%s: the image cannot be read: %s", where,
                  file->message);
-    check_size(cx, where, f, file);
+    uint32_t height = file->height, width = file->width;
+    if (height < 1 || width < 1 || height > NUC_MAX_IMAGE_SIDE || width > NUC_MAX_IMAGE_SIDE ||
+        (size_t)height * width > NUC_MAX_IMAGE_PIXELS)
+        nuc_fail(cx, NUC_UNSUPPORTED, "%s: %u x %u pixels are too many (limit %zu, a side %u): scale the image down",
+                 where, (unsigned)width, (unsigned)height, NUC_MAX_IMAGE_PIXELS, NUC_MAX_IMAGE_SIDE);
+    if (f->fit == NUC_FIT_EXACT && (height != f->height || width != f->width))
+        nuc_fail(cx, NUC_BAD_INPUT, "%s: the image has %u x %u pixels, the input %u x %u: use --resize stretch or crop",
+                 where, (unsigned)width, (unsigned)height, (unsigned)f->width, (unsigned)f->height);
     uint8_t **rows = nuc_alloc_array(cx, is_png ? file->height : 0, sizeof *rows);
     uint8_t *pixels = nuc_alloc_array(cx, (size_t)file->height * file->width, file->channels);
     if (is_png ? !nuc_png_pixels(png, pixels, rows) : !nuc_jpeg_pixels(jpeg, pixels))
         nuc_fail(cx, file->no_memory ? NUC_NO_MEMORY : NUC_BAD_INPUT, "%s: the image is damaged: %s", where,
                  file->message);
-    return with_channels(cx, file, pixels, f->channels);
+    /* In place where there are no more channels than before, else into new memory. */
+    size_t count = (size_t)file->height * file->width;
+    uint8_t rgb[3];
+    if (file->channels == f->channels)
+        return pixels;
+    uint8_t *out = f->channels > file->channels ? nuc_alloc_array(cx, count, f->channels) : pixels;
+    for (size_t i = 0; i < count; i++) {
+        const uint8_t *from = pixels + i * file->channels;
+        if (file->channels == 4) {
+            /* Ink of black dims the three colours; without a marker of Adobe's, 255 is full ink. */
+            for (int c = 0; c < 3; c++) {
+                int colour = file->is_inverted ? from[c] : 255 - from[c],
+                    black = file->is_inverted ? from[3] : 255 - from[3];
+                rgb[c] = (uint8_t)((colour * black + 127) / 255);
+            }
+        } else
+            memcpy(rgb, file->channels == 3 ? from : (const uint8_t[]){*from, *from, *from}, 3);
+        if (f->channels == 1)
+            out[i] = (uint8_t)((77 * rgb[0] + 150 * rgb[1] + 29 * rgb[2]) >> 8);
+        else
+            memcpy(out + 3 * i, rgb, 3);
+    }
+    return out;
 }
 
 static void normalize(const struct nuc_image_format *f, float *out)

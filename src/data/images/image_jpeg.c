@@ -19,8 +19,9 @@ struct nuc_jpeg {
     jmp_buf leave;
 };
 
-static void copy_message(const struct jpeg_common_struct *info, char *message)
+_Noreturn static void leave_step(j_common_ptr info)
 {
+    struct nuc_jpeg *j = info->client_data;
     char text[JMSG_LENGTH_MAX];
     union {
         const struct jpeg_common_struct *in;
@@ -28,14 +29,7 @@ static void copy_message(const struct jpeg_common_struct *info, char *message)
     } common = {info};
 
     info->err->format_message(common.out, text);
-    snprintf(message, NUC_IMAGE_MESSAGE, "%.*s", NUC_IMAGE_MESSAGE - 1, text);
-}
-
-_Noreturn static void leave_step(j_common_ptr info)
-{
-    struct nuc_jpeg *j = info->client_data;
-
-    copy_message(info, j->file->message);
+    snprintf(j->file->message, NUC_IMAGE_MESSAGE, "%.*s", NUC_IMAGE_MESSAGE - 1, text);
     j->file->no_memory = info->err->msg_code == JERR_OUT_OF_MEMORY;
     longjmp(j->leave, 1);
 }
