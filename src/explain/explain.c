@@ -22,20 +22,6 @@ static void fill_row(const struct nuc_explanation *e, const struct nuc_partition
     };
 }
 
-static void take_cycles(struct nuc_explanation *e, const struct nuc_explain_cycles *cycles)
-{
-    for (uint32_t i = 0; i < e->n_rows; i++) {
-        struct nuc_explain_row *row = &e->rows[i];
-        row->cycles = cycles->of[row->node->id];
-        *(row->partition != NULL ? &row->npu_cycles : &row->cpu_cycles) = row->cycles;
-    }
-    e->npu_cycles = cycles->npu;
-    e->cpu_cycles = cycles->cpu;
-    e->foreign = cycles->foreign;
-    e->boundaries = cycles->boundaries;
-    e->n_boundaries = cycles->n_boundaries;
-}
-
 /* Estimates of the nodes, and a call for each partition. */
 static void estimate_cycles(struct nuc_context *cx, struct nuc_explanation *e)
 {
@@ -61,7 +47,6 @@ struct nuc_explanation *nuc_explain_graph(struct nuc_graph *g, const struct nuc_
 {
     struct nuc_context *cx = g->cx;
     struct nuc_explanation *e = nuc_alloc(cx, sizeof *e);
-
     struct nuc_operator_counts counts = nuc_count_operators(g);
 
     e->cx = cx;
@@ -82,9 +67,18 @@ struct nuc_explanation *nuc_explain_graph(struct nuc_graph *g, const struct nuc_
     e->rows = nuc_alloc_array(cx, (size_t)e->n_rows + 1, sizeof *e->rows);
     for (uint32_t i = 0; i < e->n_rows; i++)
         fill_row(e, partitions, &partitions->decisions[i], &e->rows[i]);
-    if (cycles != NULL)
-        take_cycles(e, cycles);
-    else
+    if (cycles != NULL) {
+        for (uint32_t i = 0; i < e->n_rows; i++) {
+            struct nuc_explain_row *row = &e->rows[i];
+            row->cycles = cycles->of[row->node->id];
+            *(row->partition != NULL ? &row->npu_cycles : &row->cpu_cycles) = row->cycles;
+        }
+        e->npu_cycles = cycles->npu;
+        e->cpu_cycles = cycles->cpu;
+        e->foreign = cycles->foreign;
+        e->boundaries = cycles->boundaries;
+        e->n_boundaries = cycles->n_boundaries;
+    } else
         estimate_cycles(cx, e);
     for (uint32_t i = 0; i < e->n_boundaries; i++)
         e->format_cycles += e->boundaries[i].kind == NUC_BOUNDARY_FORMAT ? e->boundaries[i].cycles : 0;

@@ -169,17 +169,6 @@ static void choose_root(const struct nuc_explanation *e, struct nuc_explain_caus
         cause->root = root;
 }
 
-static void add_to_cause(const struct nuc_explanation *e, const struct nuc_explain_row *row)
-{
-    struct nuc_explain_cause *cause = &e->causes[row->cause];
-    bool is_part = nuc_is_same_call(row->node, e->rows[cause->root].node);
-
-    cause->n_rows++;
-    cause->n_parts += is_part;
-    *(is_part ? &cause->part_cycles : &cause->follow_cycles) += row->cpu_cycles;
-    cause->lost_cycles += nuc_explain_lost(e, row);
-}
-
 void nuc_explain_causes(struct nuc_context *cx, struct nuc_explanation *e)
 {
     struct tracing t = {.cx = cx, .e = e};
@@ -201,8 +190,14 @@ void nuc_explain_causes(struct nuc_context *cx, struct nuc_explanation *e)
         choose_root(e, &e->causes[row->cause], root);
     }
     for (uint32_t i = 0; i < e->n_rows; i++) {
-        if (e->rows[i].cause != NUC_NO_CAUSE)
-            add_to_cause(e, &e->rows[i]);
+        if (e->rows[i].cause != NUC_NO_CAUSE) {
+            struct nuc_explain_cause *cause = &e->causes[e->rows[i].cause];
+            bool is_part = nuc_is_same_call(e->rows[i].node, e->rows[cause->root].node);
+            cause->n_rows++;
+            cause->n_parts += is_part;
+            *(is_part ? &cause->part_cycles : &cause->follow_cycles) += e->rows[i].cpu_cycles;
+            cause->lost_cycles += nuc_explain_lost(e, &e->rows[i]);
+        }
     }
 }
 
@@ -309,20 +304,6 @@ static void touch(struct splitting *s, struct nuc_explain_split *split, const st
     *tags = longer;
 }
 
-static void touch_partitions(struct splitting *s, struct nuc_explain_split *split, const struct nuc_node *node)
-{
-    struct nuc_cursor at = {0, 0};
-
-    for (const struct nuc_node *in = nuc_next_input(node, &at); in != NULL; in = nuc_next_input(node, &at)) {
-        if (row_of(&s->t, in) != 0 && in->partition >= 0)
-            touch(s, split, in, true);
-    }
-    for (uint32_t i = 0; i < node->n_users; i++) {
-        if (row_of(&s->t, node->users[i]) != 0 && node->users[i]->partition >= 0)
-            touch(s, split, node->users[i], false);
-    }
-}
-
 /* The cause of most lost cycles stands for a split of several. `met` holds split + 1 for causes that it has. */
 static void add_cause(struct nuc_explanation *e, uint32_t split, uint32_t cause, uint32_t *met)
 {
@@ -354,22 +335,19 @@ static void add_split(struct splitting *s, uint32_t first, const uint32_t *next,
         if (row->is_operator)
             add_cause(e, index, row->cause, met);
         split->saved_cycles += row->is_operator ? nuc_explain_lost(e, row) : row->cpu_cycles;
-        touch_partitions(s, split, row->node);
+        struct nuc_cursor at = {0, 0};
+        for (const struct nuc_node *in = nuc_next_input(row->node, &at); in != NULL;
+             in = nuc_next_input(row->node, &at)) {
+            if (row_of(&s->t, in) != 0 && in->partition >= 0)
+                touch(s, split, in, true);
+        }
+        for (uint32_t k = 0; k < row->node->n_users; k++) {
+            if (row_of(&s->t, row->node->users[k]) != 0 && row->node->users[k]->partition >= 0)
+                touch(s, split, row->node->users[k], false);
+        }
     }
     if (is_by_cost(e, split))
         split->saved_cycles = 0;
-}
-
-static const uint64_t *format_cycles(struct nuc_context *cx, const struct nuc_explanation *e)
-{
-    uint64_t *sums = nuc_alloc_array(cx, (size_t)e->n_partitions + 1, sizeof *sums);
-
-    for (uint32_t i = 0; i < e->n_boundaries; i++) {
-        const struct nuc_explain_boundary *b = &e->boundaries[i];
-        sums[b->kind == NUC_BOUNDARY_FORMAT && b->partition < e->n_partitions ? b->partition : e->n_partitions] +=
-            b->cycles;
-    }
-    return sums;
 }
 
 void nuc_explain_splits(struct nuc_context *cx, struct nuc_explanation *e, const struct nuc_partitions *partitions)
@@ -381,7 +359,13 @@ void nuc_explain_splits(struct nuc_context *cx, struct nuc_explanation *e, const
     index_rows(&s.t);
     find_between(&s);
     find_groups(&s);
-    s.format = format_cycles(cx, e);
+    uint64_t *sums = nuc_alloc_array(cx, (size_t)e->n_partitions + 1, sizeof *sums);
+    for (uint32_t i = 0; i < e->n_boundaries; i++) {
+        const struct nuc_explain_boundary *b = &e->boundaries[i];
+        sums[b->kind == NUC_BOUNDARY_FORMAT && b->partition < e->n_partitions ? b->partition : e->n_partitions] +=
+            b->cycles;
+    }
+    s.format = sums;
     uint32_t *next = nuc_alloc_array(cx, (size_t)e->n_rows + 1, sizeof *next); /* in the group: index + 1 */
     uint32_t *last = nuc_alloc_array(cx, (size_t)e->n_rows + 1, sizeof *last); /* of the group of a first row */
     uint32_t *met = nuc_alloc_array(cx, (size_t)e->n_causes + 1, sizeof *met);

@@ -3,7 +3,8 @@
 #include "explain/explain_members.h"
 #include "host/text.h"
 
-/* The text of a value, which takes the place of the one before: a tree of all nodes takes ten times as much as theirs.
+/*
+ * The text of a value, which takes the place of the one before: a tree of all nodes takes ten times as much as theirs.
  */
 struct value_text {
     char *bytes;
@@ -54,43 +55,6 @@ static void put_summary(struct nuc_context *cx, json_t *to, const struct nuc_exp
     nuc_put_count(cx, to, "cost_cycles", e->cost_cycles);
 }
 
-static void put_splits(struct nuc_context *cx, json_t *list, const struct nuc_explanation *e)
-{
-    for (uint32_t i = 0; i < e->n_splits; i++) {
-        const struct nuc_explain_split *s = &e->splits[i];
-        json_t *o = nuc_put_object(cx, list, NULL);
-        nuc_put_split_tags(cx, o, s);
-        nuc_put_text(cx, o, "root", name_of_cause(e, s->cause));
-        nuc_put_count(cx, o, "roots", s->n_causes);
-        nuc_put_count(cx, o, "saved_cycles", s->saved_cycles);
-    }
-}
-
-static void put_row(struct nuc_context *cx, json_t *to, const struct nuc_explanation *e,
-                    const struct nuc_explain_row *row)
-{
-    const struct nuc_decision *d = row->decision;
-    const struct nuc_node *n = row->node;
-
-    nuc_put_text(cx, to, "name", n->name);
-    nuc_put_text(cx, to, "label", e->labels.of[n->id]);
-    nuc_put_text(cx, to, "operator", nuc_node_op_name(n));
-    nuc_put_text(cx, to, "origin_operator", n->source->op);
-    nuc_put_text(cx, to, "file", n->source->file);
-    nuc_put_count(cx, to, "line", n->source->line > 0 ? (uint64_t)n->source->line : 0);
-    nuc_put_text(cx, to, "module", n->source->module);
-    nuc_put_text(cx, to, "partition", row->partition);
-    nuc_put_decision(cx, to, e, row, d->actual);
-    nuc_put_text(cx, to, "because", d->because != NULL ? d->because->name : NULL);
-    nuc_put_text(cx, to, "root", name_of_cause(e, row->cause));
-    nuc_put_count(cx, to, "macs", row->macs);
-    nuc_put_cycles(cx, to, e, row->cycles, !e->foreign || row->partition == NULL);
-    nuc_put_count(cx, to, "npu_cycles", row->npu_cycles);
-    nuc_put_count(cx, to, "cpu_cycles", row->cpu_cycles);
-    nuc_put_bool(cx, to, "by_cost", d->by_cost);
-    nuc_put_bool(cx, to, "in_float", row->in_float);
-}
-
 static void put_head(struct nuc_context *cx, json_t *to, const struct nuc_explanation *e)
 {
     nuc_put_text(cx, to, "model", e->file);
@@ -99,7 +63,15 @@ static void put_head(struct nuc_context *cx, json_t *to, const struct nuc_explan
     nuc_put_bool(cx, to, "made_up_ranges", e->made_up_ranges);
     nuc_put_obstacles(cx, to, e->obstacles);
     put_summary(cx, nuc_put_object(cx, to, "summary"), e);
-    put_splits(cx, nuc_put_array(cx, to, "splits"), e);
+    json_t *list = nuc_put_array(cx, to, "splits");
+    for (uint32_t i = 0; i < e->n_splits; i++) {
+        const struct nuc_explain_split *s = &e->splits[i];
+        json_t *o = nuc_put_object(cx, list, NULL);
+        nuc_put_split_tags(cx, o, s);
+        nuc_put_text(cx, o, "root", name_of_cause(e, s->cause));
+        nuc_put_count(cx, o, "roots", s->n_causes);
+        nuc_put_count(cx, o, "saved_cycles", s->saved_cycles);
+    }
     nuc_put_fixes(cx, to, e);
     nuc_put_alternatives(cx, to, e);
     nuc_put_states(cx, to, e);
@@ -127,7 +99,26 @@ const char *nuc_explain_json(struct nuc_context *cx, const struct nuc_explanatio
     nuc_text_addf(&out, " \"nodes\": [\n");
     for (uint32_t i = 0; i < e->n_rows; i++) {
         json_t *node = nuc_put_object(cx, one, NULL);
-        put_row(cx, node, e, &e->rows[i]);
+        const struct nuc_explain_row *row = &e->rows[i];
+        const struct nuc_decision *d = row->decision;
+        const struct nuc_node *n = row->node;
+        nuc_put_text(cx, node, "name", n->name);
+        nuc_put_text(cx, node, "label", e->labels.of[n->id]);
+        nuc_put_text(cx, node, "operator", nuc_node_op_name(n));
+        nuc_put_text(cx, node, "origin_operator", n->source->op);
+        nuc_put_text(cx, node, "file", n->source->file);
+        nuc_put_count(cx, node, "line", n->source->line > 0 ? (uint64_t)n->source->line : 0);
+        nuc_put_text(cx, node, "module", n->source->module);
+        nuc_put_text(cx, node, "partition", row->partition);
+        nuc_put_decision(cx, node, e, row, d->actual);
+        nuc_put_text(cx, node, "because", d->because != NULL ? d->because->name : NULL);
+        nuc_put_text(cx, node, "root", name_of_cause(e, row->cause));
+        nuc_put_count(cx, node, "macs", row->macs);
+        nuc_put_cycles(cx, node, e, row->cycles, !e->foreign || row->partition == NULL);
+        nuc_put_count(cx, node, "npu_cycles", row->npu_cycles);
+        nuc_put_count(cx, node, "cpu_cycles", row->cpu_cycles);
+        nuc_put_bool(cx, node, "by_cost", d->by_cost);
+        nuc_put_bool(cx, node, "in_float", row->in_float);
         nuc_text_addf(&out, "  ");
         add_value(&out, &text, node);
         nuc_text_addf(&out, i + 1 < e->n_rows ? ",\n" : "\n");

@@ -93,31 +93,6 @@ static bool has_reason(const struct nuc_explanation *e, const struct nuc_explain
     return row->partition == NULL && (e->delegates || row->in_float);
 }
 
-/* ---- rows of all nodes ---- */
-
-static void add_node(struct nuc_text *out, const struct nuc_explanation *e, const struct nuc_explain_row *row)
-{
-    struct nuc_context *cx = out->cx;
-    const char *name = nuc_short_op_name(nuc_node_op_name(row->node));
-    const char *label = e->labels.of[row->node->id];
-    size_t room = NUC_LINE_WIDTH - INDENT - 1, most = (room - 1) / 2;
-    size_t name_room = strlen(row->node->name) < most ? room - strlen(row->node->name) : most;
-
-    add_line(out, e, row->partition != NULL ? row->partition : "CPU", row->node, row->cycles);
-    name = nuc_shortened(cx, name, name_room);
-    nuc_text_addf(out, "%*s%s %s\n", INDENT, "", name, nuc_shortened(cx, row->node->name, room - strlen(name)));
-    if (strcmp(label, row->node->name) != 0)
-        add_reason(out, "label", label);
-    if (!has_reason(e, row))
-        return;
-    if (row->decision->because != NULL)
-        add_reason(out, "because", nuc_format(cx, "it goes where %s goes", nuc_place_text(cx, row->decision->because)));
-    else
-        add_reason(out, "why", nuc_reason_text(cx, e, row));
-    if (row->cause != NUC_NO_CAUSE && e->causes[row->cause].trial != NUC_NO_TRIAL)
-        add_reason(out, "fix", nuc_fix_text(cx, e, e->causes[row->cause].trial, row));
-}
-
 /* ---- an operator on the CPU and what goes with it ---- */
 
 /* Names with how often they occur, in the order in which they come first. */
@@ -371,23 +346,6 @@ static void add_runs(struct nuc_text *out, const struct nuc_explanation *e, uint
     }
 }
 
-static void add_summarised(struct nuc_text *out, const struct nuc_explanation *e)
-{
-    bool *causes = nuc_alloc_array(out->cx, (size_t)e->n_causes + 1, sizeof *causes);
-    bool *rows = nuc_alloc_array(out->cx, (size_t)e->n_rows + 1, sizeof *rows);
-    uint32_t from = 0;
-
-    for (uint32_t i = 0; i < e->n_rows; i++) {
-        const struct nuc_explain_row *row = &e->rows[i];
-        if (row->cause == NUC_NO_CAUSE || e->causes[row->cause].root != i || !has_reason(e, row))
-            continue;
-        add_runs(out, e, from, i, rows);
-        add_cause(out, e, row->cause, causes);
-        from = i + 1;
-    }
-    add_runs(out, e, from, e->n_rows, rows);
-}
-
 /* ---- what is no operator's ---- */
 
 /* Work of one kind in one place. */
@@ -452,9 +410,41 @@ void nuc_print_explain_table(struct nuc_text *out, const struct nuc_explanation 
     add_column(out, "module", MODULE);
     add_column(out, "source", SOURCE);
     nuc_text_addf(out, "%*s\n", CYCLES, "cycles");
-    for (uint32_t i = 0; all && i < e->n_rows; i++)
-        add_node(out, e, &e->rows[i]);
-    if (!all)
-        add_summarised(out, e);
+    for (uint32_t i = 0; all && i < e->n_rows; i++) {
+        const struct nuc_explain_row *row = &e->rows[i];
+        struct nuc_context *cx = out->cx;
+        const char *name = nuc_short_op_name(nuc_node_op_name(row->node));
+        const char *label = e->labels.of[row->node->id];
+        size_t room = NUC_LINE_WIDTH - INDENT - 1, most = (room - 1) / 2;
+        size_t name_room = strlen(row->node->name) < most ? room - strlen(row->node->name) : most;
+        add_line(out, e, row->partition != NULL ? row->partition : "CPU", row->node, row->cycles);
+        name = nuc_shortened(cx, name, name_room);
+        nuc_text_addf(out, "%*s%s %s\n", INDENT, "", name, nuc_shortened(cx, row->node->name, room - strlen(name)));
+        if (strcmp(label, row->node->name) != 0)
+            add_reason(out, "label", label);
+        if (!has_reason(e, row))
+            continue;
+        if (row->decision->because != NULL)
+            add_reason(out, "because",
+                       nuc_format(cx, "it goes where %s goes", nuc_place_text(cx, row->decision->because)));
+        else
+            add_reason(out, "why", nuc_reason_text(cx, e, row));
+        if (row->cause != NUC_NO_CAUSE && e->causes[row->cause].trial != NUC_NO_TRIAL)
+            add_reason(out, "fix", nuc_fix_text(cx, e, e->causes[row->cause].trial, row));
+    }
+    if (!all) {
+        bool *causes = nuc_alloc_array(out->cx, (size_t)e->n_causes + 1, sizeof *causes);
+        bool *rows = nuc_alloc_array(out->cx, (size_t)e->n_rows + 1, sizeof *rows);
+        uint32_t from = 0;
+        for (uint32_t i = 0; i < e->n_rows; i++) {
+            const struct nuc_explain_row *row = &e->rows[i];
+            if (row->cause == NUC_NO_CAUSE || e->causes[row->cause].root != i || !has_reason(e, row))
+                continue;
+            add_runs(out, e, from, i, rows);
+            add_cause(out, e, row->cause, causes);
+            from = i + 1;
+        }
+        add_runs(out, e, from, e->n_rows, rows);
+    }
     add_boundaries(out, e, all);
 }

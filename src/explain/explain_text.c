@@ -14,21 +14,15 @@ struct reason {
     uint64_t saved_cycles;
 };
 
-static bool is_same_reason(struct nuc_context *cx, const struct nuc_explanation *e, const struct nuc_explain_split *a,
-                           const struct nuc_explain_split *b)
-{
-    if (a->cause == NUC_NO_CAUSE || b->cause == NUC_NO_CAUSE)
-        return a->cause == b->cause;
-    return nuc_is_alike(cx, e, a->cause, b->cause);
-}
-
 static uint32_t find_reasons(struct nuc_context *cx, const struct nuc_explanation *e, bool all, struct reason *out)
 {
     uint32_t count = 0;
 
     for (uint32_t i = 0; i < e->n_splits; i++) {
         uint32_t k = all ? count : 0;
-        while (k < count && !is_same_reason(cx, e, out[k].first, &e->splits[i]))
+        while (k < count && !(out[k].first->cause == NUC_NO_CAUSE || e->splits[i].cause == NUC_NO_CAUSE
+                                  ? out[k].first->cause == e->splits[i].cause
+                                  : nuc_is_alike(cx, e, out[k].first->cause, e->splits[i].cause)))
             k++;
         if (k == count)
             out[count++] = (struct reason){.first = &e->splits[i]};
@@ -221,24 +215,6 @@ static void add_helps(struct nuc_text *out, const struct nuc_explanation *e)
 
 enum { FORM_WIDTH = 44 };
 
-/* Between words, where it is too long for one line; figures follow behind the last one. */
-static void add_form(struct nuc_text *out, const char *form)
-{
-    int indent = 0;
-
-    while (strlen(form) > (size_t)(FORM_WIDTH - indent)) {
-        int cut = FORM_WIDTH - indent;
-        while (cut > 0 && form[cut] != ' ')
-            cut--;
-        if (cut == 0)
-            break;
-        nuc_text_addf(out, "%*s%.*s\n", indent, "", cut, form);
-        form += cut + 1;
-        indent = 2;
-    }
-    nuc_text_addf(out, "%*s%-*s", indent, "", FORM_WIDTH - indent, form);
-}
-
 /* Of forms with the same words, other norms of the network, one is shown: the chosen one or the most accurate. */
 static bool is_shown_form(const struct nuc_alternatives *w, uint32_t i, uint64_t most)
 {
@@ -274,29 +250,38 @@ static void add_alternatives(struct nuc_text *out, const struct nuc_explanation 
         const struct nuc_alternative *a = &w->list[i];
         if (!is_shown_form(w, i, most))
             continue;
-        add_form(out, a->form);
+        /* Between words, where it is too long for one line; figures follow behind the last one. */
+        const char *form = a->form;
+        int indent = 0;
+        while (strlen(form) > (size_t)(FORM_WIDTH - indent)) {
+            int cut = FORM_WIDTH - indent;
+            while (cut > 0 && form[cut] != ' ')
+                cut--;
+            if (cut == 0)
+                break;
+            nuc_text_addf(out, "%*s%.*s\n", indent, "", cut, form);
+            form += cut + 1;
+            indent = 2;
+        }
+        nuc_text_addf(out, "%*s%-*s", indent, "", FORM_WIDTH - indent, form);
         nuc_text_addf(out, "%12s cycles %5.1f dB%s\n", nuc_with_commas(cx, a->cycles), a->sqnr_db,
                       a->is_chosen ? "  chosen" : "");
     }
-}
-
-/* Operators on the CPU by the width of their kernels. */
-static void add_widths(struct nuc_text *out, const struct nuc_explanation *e)
-{
-    nuc_text_addf(out, "on the CPU %u in int8", e->n_on_cpu[NUC_NUMBERS_INT8]);
-    if (e->n_on_cpu[NUC_NUMBERS_INT16] > 0)
-        nuc_text_addf(out, ", %u in int16", e->n_on_cpu[NUC_NUMBERS_INT16]);
-    if (e->n_on_cpu[NUC_NUMBERS_INTEGERS] > 0)
-        nuc_text_addf(out, ", %u in integers", e->n_on_cpu[NUC_NUMBERS_INTEGERS]);
-    nuc_text_addf(out, " and %u in float\n", e->n_on_cpu[NUC_NUMBERS_FLOAT]);
 }
 
 static void add_choices(struct nuc_text *out, const struct nuc_explanation *e)
 {
     struct nuc_context *cx = out->cx;
 
-    if (e->target->cpu != NULL && e->n_delegated < e->n_operators)
-        add_widths(out, e);
+    if (e->target->cpu != NULL && e->n_delegated < e->n_operators) {
+        /* Operators on the CPU by the width of their kernels. */
+        nuc_text_addf(out, "on the CPU %u in int8", e->n_on_cpu[NUC_NUMBERS_INT8]);
+        if (e->n_on_cpu[NUC_NUMBERS_INT16] > 0)
+            nuc_text_addf(out, ", %u in int16", e->n_on_cpu[NUC_NUMBERS_INT16]);
+        if (e->n_on_cpu[NUC_NUMBERS_INTEGERS] > 0)
+            nuc_text_addf(out, ", %u in integers", e->n_on_cpu[NUC_NUMBERS_INTEGERS]);
+        nuc_text_addf(out, " and %u in float\n", e->n_on_cpu[NUC_NUMBERS_FLOAT]);
+    }
     if (e->greedy_cycles > 0 && e->cost_cycles > 0 && e->greedy_cycles != e->cost_cycles)
         nuc_text_addf(out, "with --placement greedy about %s cycles, with cost %s\n",
                       nuc_with_commas(cx, e->greedy_cycles), nuc_with_commas(cx, e->cost_cycles));

@@ -28,17 +28,6 @@ bool nuc_ruins(const struct nuc_explanation *e, const struct nuc_explain_trial *
     return trial->sqnr_db < fmin(e->sqnr_db, good_enough) - most_lost;
 }
 
-static void sort(struct nuc_explanation *e)
-{
-    for (uint32_t i = 1; i < e->n_trials; i++) {
-        struct nuc_explain_trial moved = e->trials[i];
-        uint32_t k = i;
-        for (; k > 0 && e->trials[k - 1].saved_cycles < moved.saved_cycles; k--)
-            e->trials[k] = e->trials[k - 1];
-        e->trials[k] = moved;
-    }
-}
-
 /* Of the changes that help, the one that changes least: rows of changes.def stand in that order. */
 static uint32_t least_change(const struct nuc_explanation *e, const bool *is_about)
 {
@@ -76,7 +65,13 @@ void nuc_settle_trials(struct nuc_explanation *e)
         if (nuc_ruins(e, &e->trials[i]))
             e->trials[i].saved_cycles = 0;
     }
-    sort(e);
+    for (uint32_t i = 1; i < e->n_trials; i++) {
+        struct nuc_explain_trial moved = e->trials[i];
+        uint32_t k = i;
+        for (; k > 0 && e->trials[k - 1].saved_cycles < moved.saved_cycles; k--)
+            e->trials[k] = e->trials[k - 1];
+        e->trials[k] = moved;
+    }
     for (uint32_t i = 0; i < n; i++)
         e->trials[i].is_shown = e->trials[i].change == NULL && e->trials[i].saved_cycles > 0;
     for (uint32_t k = 0; k < e->n_rows; k++) {

@@ -133,28 +133,6 @@ const char *nuc_operators_text(struct nuc_context *cx, const struct nuc_support 
 
 /* ---- one operator ---- */
 
-/* A formula with a line for each statement, which goes on in lines that are indented more. */
-static void add_formula(struct nuc_text *out, const char *text)
-{
-    size_t column = 0;
-    bool in_text = false;
-
-    for (size_t length; *text != '\0'; text += length) {
-        text += *text == ' ';
-        length = strcspn(text, " ");
-        const char *space = column == 0 ? "    " : column + 1 + length > 80 ? "\n        " : " ";
-        nuc_text_addf(out, "%s%.*s", space, (int)length, text);
-        column = (space[0] == '\n' ? 8 : column + strlen(space)) + length;
-        for (size_t i = 0; i < length; i++)
-            in_text = in_text != (text[i] == '"');
-        if (text[length - 1] == ';' && !in_text) {
-            nuc_text_addf(out, "\n");
-            column = 0;
-        }
-    }
-    nuc_text_addf(out, "\n");
-}
-
 static void add_operator(struct nuc_text *out, const struct nuc_support *s, nuc_runs_on_fn *runs_on, enum nuc_op op)
 {
     static const char *const uses[] = {
@@ -171,7 +149,24 @@ static void add_operator(struct nuc_text *out, const struct nuc_support *s, nuc_
         if (nuc_formula_rows[i].op != op)
             continue;
         nuc_text_addf(out, "  %s: %s\n", uses[nuc_formula_rows[i].use], nuc_formula_rows[i].title);
-        add_formula(out, nuc_formula_rows[i].text);
+        /* A formula with a line for each statement, which goes on in lines that are indented more. */
+        const char *text = nuc_formula_rows[i].text;
+        size_t column = 0;
+        bool in_text = false;
+        for (size_t length; *text != '\0'; text += length) {
+            text += *text == ' ';
+            length = strcspn(text, " ");
+            const char *space = column == 0 ? "    " : column + 1 + length > 80 ? "\n        " : " ";
+            nuc_text_addf(out, "%s%.*s", space, (int)length, text);
+            column = (space[0] == '\n' ? 8 : column + strlen(space)) + length;
+            for (size_t k = 0; k < length; k++)
+                in_text = in_text != (text[k] == '"');
+            if (text[length - 1] == ';' && !in_text) {
+                nuc_text_addf(out, "\n");
+                column = 0;
+            }
+        }
+        nuc_text_addf(out, "\n");
     }
     if (row == NULL)
         return;
@@ -221,22 +216,6 @@ const char *nuc_operator_text(struct nuc_context *cx, const struct nuc_support *
     return nuc_text_string(&out);
 }
 
-static void add_table(struct nuc_text *out, const struct nuc_support *s)
-{
-    uint32_t count;
-    const enum nuc_op *ops = sorted_operators(out->cx, s, &count);
-
-    nuc_text_addf(out, "\n## %s\n\n%s. %u operators.\n\n| Operator | Has to hold | In its partition |\n|---|---|---|\n",
-                  s->flavor->name, s->flavor->description, count);
-    for (uint32_t i = 0; i < count; i++) {
-        const struct nuc_support_row *row = nuc_support_row(s, ops[i]);
-        const char *own = node_rules(out->cx, row, "; ");
-        const char *partition = join(out->cx, NULL, row->partition, NULL, "; ");
-        nuc_text_addf(out, "| `%s` | %s | %s |\n", short_name(ops[i]), *own != '\0' ? own : "-",
-                      *partition != '\0' ? partition : "-");
-    }
-}
-
 static void add_archive_table(struct nuc_text *out, const struct nuc_support *s, nuc_runs_on_fn *runs_on)
 {
     uint32_t count;
@@ -268,8 +247,21 @@ const char *nuc_operators_markdown(struct nuc_context *cx, nuc_runs_on_fn *runs_
                   "to the line of Python they come from. An\noperator runs on the NPU when it stands between "
                   "dequantize and quantize nodes, all its rules hold, and those about its\npartition, too. Limits of "
                   "the hardware are those of the target (`nucleon targets`).\n");
-    for (size_t i = 0; nuc_flavor_at(i) != NULL; i++)
-        add_table(&out, &(struct nuc_support){.target = nuc_target_at(0), .flavor = nuc_flavor_at(i)});
+    for (size_t i = 0; nuc_flavor_at(i) != NULL; i++) {
+        const struct nuc_support *s = &(struct nuc_support){.target = nuc_target_at(0), .flavor = nuc_flavor_at(i)};
+        uint32_t count;
+        const enum nuc_op *ops = sorted_operators(out.cx, s, &count);
+        nuc_text_addf(&out,
+                      "\n## %s\n\n%s. %u operators.\n\n| Operator | Has to hold | In its partition |\n|---|---|---|\n",
+                      s->flavor->name, s->flavor->description, count);
+        for (uint32_t k = 0; k < count; k++) {
+            const struct nuc_support_row *row = nuc_support_row(s, ops[k]);
+            const char *own = node_rules(out.cx, row, "; ");
+            const char *partition = join(out.cx, NULL, row->partition, NULL, "; ");
+            nuc_text_addf(&out, "| `%s` | %s | %s |\n", short_name(ops[k]), *own != '\0' ? own : "-",
+                          *partition != '\0' ? partition : "-");
+        }
+    }
     return nuc_text_string(&out);
 }
 
@@ -389,23 +381,19 @@ const char *nuc_targets_tree(struct nuc_context *cx)
 
 /* ---- targets ---- */
 
-static void add_npu(struct nuc_text *out, const struct nuc_target *t)
-{
-    nuc_text_addf(out, "  NPU %s: %u pipelines of %u multiply-accumulates, %.0f MHz: %.1f G per second\n", t->npu_kind,
-                  t->pipelines, t->num_macs, t->clock_hz * 1e-6, nuc_target_peak_macs(t) * 1e-9);
-    for (uint32_t i = 0; i < t->n_memories; i++)
-        nuc_text_addf(out, "  %-8s %10llu bytes%s\n", t->memories[i].name, (unsigned long long)t->memories[i].bytes,
-                      (t->memories[i].reach & NUC_BY_NPU) != 0 ? ", read by the NPU" : "");
-    nuc_text_addf(out, "  window at most %lld, MAC buffer %lld, softmax %lld channels x %lld rows, %lld elements\n",
-                  (long long)t->max_window, (long long)t->max_mac_buffer, (long long)t->max_softmax_channels,
-                  (long long)t->max_softmax_rows, (long long)t->max_softmax_elements);
-}
-
 static void add_target(struct nuc_text *out, const struct nuc_target *t)
 {
     nuc_text_addf(out, "%s\n  %s\n", t->name, t->description);
-    if (t->npu_name != NULL)
-        add_npu(out, t);
+    if (t->npu_name != NULL) {
+        nuc_text_addf(out, "  NPU %s: %u pipelines of %u multiply-accumulates, %.0f MHz: %.1f G per second\n",
+                      t->npu_kind, t->pipelines, t->num_macs, t->clock_hz * 1e-6, nuc_target_peak_macs(t) * 1e-9);
+        for (uint32_t i = 0; i < t->n_memories; i++)
+            nuc_text_addf(out, "  %-8s %10llu bytes%s\n", t->memories[i].name, (unsigned long long)t->memories[i].bytes,
+                          (t->memories[i].reach & NUC_BY_NPU) != 0 ? ", read by the NPU" : "");
+        nuc_text_addf(out, "  window at most %lld, MAC buffer %lld, softmax %lld channels x %lld rows, %lld elements\n",
+                      (long long)t->max_window, (long long)t->max_mac_buffer, (long long)t->max_softmax_channels,
+                      (long long)t->max_softmax_rows, (long long)t->max_softmax_elements);
+    }
     if (t->cpu != NULL)
         nuc_text_addf(out, "  CPU %s, int8 kernels, scratch memory of the %s ones\n", t->cpu->name,
                       nuc_isa_name(t->cpu->isa));

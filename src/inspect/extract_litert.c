@@ -61,24 +61,18 @@ static int32_t *add_boundary(const struct extraction *e, struct nuc_lt_model *m,
     return tensors;
 }
 
-static struct nuc_neutron_parts parts_of(const struct nuc_payload *p)
-{
-    const struct nuc_payload_sizes sizes = nuc_payload_sizes_of(p);
-
-    return (struct nuc_neutron_parts){.form = p->version,
-                                      .microcode = p->microcode,
-                                      .weights = p->weights,
-                                      .kernels = p->kernels,
-                                      .scratch = sizes.scratch,
-                                      .profile = sizes.profile,
-                                      .debug = sizes.debug};
-}
-
 static struct nuc_span model_of(const struct extraction *e, struct nuc_view_list args, const struct nuc_payload *p)
 {
     struct nuc_lt_model *m = nuc_lt_model_new(e->cx, e->view->file);
     struct nuc_lt_subgraph *s = &m->subgraphs[0];
-    const struct nuc_neutron_parts parts = parts_of(p);
+    const struct nuc_payload_sizes sizes = nuc_payload_sizes_of(p);
+    const struct nuc_neutron_parts parts = (struct nuc_neutron_parts){.form = p->version,
+                                                                      .microcode = p->microcode,
+                                                                      .weights = p->weights,
+                                                                      .kernels = p->kernels,
+                                                                      .scratch = sizes.scratch,
+                                                                      .profile = sizes.profile,
+                                                                      .debug = sizes.debug};
 
     s->n_inputs = p->n_inputs;
     s->inputs = add_boundary(e, m, args, p->inputs, p->n_inputs, 0, "input");

@@ -39,11 +39,6 @@ static size_t constant_bytes(const struct nuc_graph *g)
     return bytes;
 }
 
-static bool has_identifier(struct nuc_span bytes, const char identifier[4])
-{
-    return bytes.size >= 8 && memcmp(bytes.data + 4, identifier, 4) == 0;
-}
-
 /* ---- the three kinds of files ---- */
 
 static json_t *new_tree(const struct nuc_inspection *in, const char *kind, uint64_t size)
@@ -142,7 +137,7 @@ const char *nuc_inspect(struct nuc_context *cx, struct nuc_stored input, enum nu
     nuc_text_init(&out, cx);
     if (nuc_is_zip(head))
         inspect_archive(&in, &out, form, input);
-    else if (has_identifier(head, "TFL3"))
+    else if (head.size >= 8 && memcmp(head.data + 4, "TFL3", 4) == 0)
         inspect_litert(&in, &out, form, nuc_read_stored(cx, input));
     else
         inspect_program(&in, &out, form, nuc_read_stored(cx, input));

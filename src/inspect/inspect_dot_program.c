@@ -32,19 +32,10 @@ struct drawing {
 
 /* ---- nodes ---- */
 
-static const char *source_of(const struct nuc_profile_row *row)
-{
-    return row->source != NULL ? nuc_base_name(row->source) : "";
-}
-
-static const char *name_of(const struct nuc_profile_row *row)
-{
-    return row->node != NULL ? row->node : "";
-}
-
 static void draw_box(struct nuc_text *out, const char *id, const struct nuc_profile_row *row, const char *color)
 {
-    const char *name = name_of(row), *source = source_of(row);
+    const char *name = row->node != NULL ? row->node : "",
+               *source = row->source != NULL ? nuc_base_name(row->source) : "";
 
     nuc_text_addf(out, "  %s [style=filled, fillcolor=\"%s\", label=", id, color);
     nuc_dot_string(out, nuc_format(out->cx, "%s%s%s%s%s", row->what, *name != '\0' ? "\n" : "", name,
@@ -77,32 +68,7 @@ static size_t draw_call(struct drawing *d, size_t at)
     return (size_t)n + 1;
 }
 
-static void draw_nodes(struct drawing *d)
-{
-    for (size_t i = 0; i < d->profile->n_rows;) {
-        const struct nuc_profile_row *row = &d->profile->rows[i];
-        if (row->kind == NUC_PROFILE_CALL) {
-            i += draw_call(d, i);
-            continue;
-        }
-        draw_box(d->out, nuc_format(d->out->cx, "i%u", row->instruction), row, "#f6e3c5");
-        i++;
-    }
-}
-
 /* ---- edges ---- */
-
-static const char *tensor_text(struct nuc_context *cx, const struct nuc_view_tensor *t)
-{
-    struct nuc_text text;
-
-    nuc_text_init(&text, cx);
-    nuc_text_addf(&text, "%s[", t->dtype == NUC_DTYPE_COUNT ? "other" : nuc_dtype_name(t->dtype));
-    for (uint32_t i = 0; i < t->sizes.count; i++)
-        nuc_text_addf(&text, "%s%lld", i > 0 ? ", " : "", (long long)nuc_view_int(t->sizes, i));
-    nuc_text_addf(&text, "]");
-    return nuc_text_string(&text);
-}
 
 /* Of a delegate call with kernels the first one reads, the last one writes. */
 static const char *end_of(const struct drawing *d, uint32_t instruction, bool last)
@@ -137,7 +103,14 @@ static void draw_reads(struct drawing *d, const struct nuc_view_value *v, const 
                       w->instruction == FROM_OUTSIDE ? nuc_format(d->out->cx, "input%zu", i)
                                                      : end_of(d, w->instruction, true),
                       to);
-        nuc_dot_string(d->out, tensor_text(d->out->cx, &v->u.tensor));
+        const struct nuc_view_tensor *t = &v->u.tensor;
+        struct nuc_text text;
+        nuc_text_init(&text, d->out->cx);
+        nuc_text_addf(&text, "%s[", t->dtype == NUC_DTYPE_COUNT ? "other" : nuc_dtype_name(t->dtype));
+        for (uint32_t k = 0; k < t->sizes.count; k++)
+            nuc_text_addf(&text, "%s%lld", k > 0 ? ", " : "", (long long)nuc_view_int(t->sizes, k));
+        nuc_text_addf(&text, "]");
+        nuc_dot_string(d->out, nuc_text_string(&text));
         nuc_text_addf(d->out, "];\n");
         if (w->from <= read.from && w->to >= read.to)
             return;
@@ -191,38 +164,6 @@ static uint32_t count_read(const struct drawing *d, const struct nuc_view_instru
     return n > n_written ? n - n_written : 0;
 }
 
-static void draw_instruction(struct drawing *d, uint32_t i)
-{
-    const struct nuc_view_instruction *in = &d->chain->instructions[i];
-    uint32_t n_read = count_read(d, in);
-
-    for (uint32_t a = 0; a < n_read; a++)
-        visit(d, nuc_view_int(in->args, a), i, false);
-    for (uint32_t a = n_read; a < in->args.count; a++)
-        visit(d, nuc_view_int(in->args, a), i, true);
-}
-
-/* The first writes are those of the inputs. */
-static void draw_inputs(struct drawing *d)
-{
-    for (uint32_t i = 0; i < d->method->inputs.count; i++) {
-        const struct nuc_view_value *v = &d->method->values[nuc_view_int(d->method->inputs, i)];
-        if (v->kind != NUC_VALUE_TENSOR || !v->u.tensor.planned)
-            continue;
-        nuc_text_addf(d->out, "  input%zu [shape=ellipse, label=\"input %u\"];\n", d->n_writes, i);
-        add_write(d, v, FROM_OUTSIDE);
-    }
-}
-
-static void draw_outputs(struct drawing *d)
-{
-    for (uint32_t i = 0; i < d->method->outputs.count; i++) {
-        const char *id = nuc_format(d->out->cx, "output%u", i);
-        nuc_text_addf(d->out, "  %s [shape=ellipse, label=\"output %u\"];\n", id, i);
-        draw_reads(d, &d->method->values[nuc_view_int(d->method->outputs, i)], id);
-    }
-}
-
 void nuc_inspect_program_dot(struct nuc_text *out, const char *file, struct nuc_span bytes)
 {
     const struct nuc_target *target = nuc_target_find(out->cx, NULL);
@@ -236,13 +177,38 @@ void nuc_inspect_program_dot(struct nuc_text *out, const char *file, struct nuc_
     d.profile = nuc_profile_read(out->cx, target, file, bytes, NULL);
     d.kernels = nuc_alloc_array(out->cx, n, sizeof *d.kernels);
     nuc_text_addf(out, "digraph program {\n  compound=true; node [shape=box];\n");
-    draw_inputs(&d);
-    draw_nodes(&d);
+    /* The first writes are those of the inputs. */
+    for (uint32_t i = 0; i < d.method->inputs.count; i++) {
+        const struct nuc_view_value *v = &d.method->values[nuc_view_int(d.method->inputs, i)];
+        if (v->kind != NUC_VALUE_TENSOR || !v->u.tensor.planned)
+            continue;
+        nuc_text_addf(d.out, "  input%zu [shape=ellipse, label=\"input %u\"];\n", d.n_writes, i);
+        add_write(&d, v, FROM_OUTSIDE);
+    }
+    for (size_t i = 0; i < d.profile->n_rows;) {
+        const struct nuc_profile_row *row = &d.profile->rows[i];
+        if (row->kind == NUC_PROFILE_CALL) {
+            i += draw_call(&d, i);
+            continue;
+        }
+        draw_box(d.out, nuc_format(d.out->cx, "i%u", row->instruction), row, "#f6e3c5");
+        i++;
+    }
     for (uint32_t i = 0; i < n; i++) {
         uint8_t kind = d.chain->instructions[i].kind;
-        if (kind == NUC_INSTRUCTION_KERNEL || kind == NUC_INSTRUCTION_DELEGATE)
-            draw_instruction(&d, i);
+        if (kind == NUC_INSTRUCTION_KERNEL || kind == NUC_INSTRUCTION_DELEGATE) {
+            const struct nuc_view_instruction *in = &d.chain->instructions[i];
+            uint32_t n_read = count_read(&d, in);
+            for (uint32_t a = 0; a < n_read; a++)
+                visit(&d, nuc_view_int(in->args, a), i, false);
+            for (uint32_t a = n_read; a < in->args.count; a++)
+                visit(&d, nuc_view_int(in->args, a), i, true);
+        }
     }
-    draw_outputs(&d);
+    for (uint32_t i = 0; i < d.method->outputs.count; i++) {
+        const char *id = nuc_format(d.out->cx, "output%u", i);
+        nuc_text_addf(d.out, "  %s [shape=ellipse, label=\"output %u\"];\n", id, i);
+        draw_reads(&d, &d.method->values[nuc_view_int(d.method->outputs, i)], id);
+    }
     nuc_text_addf(out, "}\n");
 }

@@ -43,27 +43,28 @@ static void print_double(struct nuc_text *out, const json_t *value, int digits)
     nuc_text_addf(out, "%.*g", digits, number);
 }
 
-static void print_list(struct nuc_text *out, const json_t *list, char format)
+/* `member` ends before a '}'. */
+static void print_member(struct nuc_text *out, const json_t *object, const char *member)
 {
-    for (size_t i = 0; i < json_array_size(list) && i < MAX_SHOWN; i++) {
-        const json_t *item = json_array_get(list, i);
-        nuc_text_addf(out, i == 0 ? "" : ", ");
-        if (json_is_integer(item))
-            nuc_text_addf(out, "%lld", (long long)json_integer_value(item));
-        else if (json_is_string(item) && format == 't')
-            nuc_text_addf(out, "%s", json_string_value(item));
-        else
-            print_double(out, item, 9);
-    }
-    nuc_text_addf(out, json_array_size(list) > MAX_SHOWN ? ", ..." : "");
-}
+    size_t length = strcspn(member, ":}");
+    const json_t *value = json_object_get(object, nuc_format(out->cx, "%.*s", (int)length, member));
 
-static void print_value(struct nuc_text *out, const json_t *value, char format)
-{
+    assert(value != NULL);
+    char format = member[length] == ':' ? member[length + 1] : '\0';
     if (json_is_array(value)) {
         bool bare = format == ',' || format == 't';
         nuc_text_addf(out, bare ? "" : "[");
-        print_list(out, value, format);
+        for (size_t i = 0; i < json_array_size(value) && i < MAX_SHOWN; i++) {
+            const json_t *item = json_array_get(value, i);
+            nuc_text_addf(out, i == 0 ? "" : ", ");
+            if (json_is_integer(item))
+                nuc_text_addf(out, "%lld", (long long)json_integer_value(item));
+            else if (json_is_string(item) && format == 't')
+                nuc_text_addf(out, "%s", json_string_value(item));
+            else
+                print_double(out, item, 9);
+        }
+        nuc_text_addf(out, json_array_size(value) > MAX_SHOWN ? ", ..." : "");
         nuc_text_addf(out, bare ? "" : "]");
     } else if (json_is_string(value) && format != 'g') {
         nuc_text_addf(out, "%s", nuc_plain_text(out->cx, json_string_value(value)));
@@ -74,16 +75,6 @@ static void print_value(struct nuc_text *out, const json_t *value, char format)
     } else {
         print_double(out, value, format == '6' ? 6 : 17);
     }
-}
-
-/* `member` ends before a '}'. */
-static void print_member(struct nuc_text *out, const json_t *object, const char *member)
-{
-    size_t length = strcspn(member, ":}");
-    const json_t *value = json_object_get(object, nuc_format(out->cx, "%.*s", (int)length, member));
-
-    assert(value != NULL);
-    print_value(out, value, member[length] == ':' ? member[length + 1] : '\0');
 }
 
 void nuc_print_members(struct nuc_text *out, const json_t *object, const char *template)

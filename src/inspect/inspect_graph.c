@@ -4,34 +4,17 @@
 
 /* ---- JSON ---- */
 
-static void put_ints(struct nuc_context *cx, json_t *parent, const char *key, const int64_t *values, uint32_t count)
-{
-    json_t *list = nuc_put_array(cx, parent, key);
-
-    for (uint32_t i = 0; i < count; i++)
-        nuc_put_int(cx, list, NULL, values[i]);
-}
-
 static void put_meta(struct nuc_context *cx, json_t *parent, const char *key, const struct nuc_meta *m)
 {
     json_t *out = nuc_put_object(cx, parent, key);
 
     nuc_put_string(cx, out, "dtype", nuc_dtype_name(m->dtype));
-    put_ints(cx, out, "sizes", m->sizes, m->rank);
+    json_t *list = nuc_put_array(cx, out, "sizes");
+    for (uint32_t i = 0; i < m->rank; i++)
+        nuc_put_int(cx, list, NULL, m->sizes[i]);
     json_t *order = nuc_put_array(cx, out, "dim_order");
     for (uint8_t i = 0; i < m->rank; i++)
         nuc_put_int(cx, order, NULL, m->dim_order[i]);
-}
-
-static void put_val(struct nuc_context *cx, json_t *out, const struct nuc_node *n)
-{
-    if (n->is_tuple) {
-        json_t *list = nuc_put_array(cx, out, "val");
-        for (uint32_t i = 0; i < n->n_vals; i++)
-            put_meta(cx, list, NULL, &n->vals[i]);
-    } else if (n->n_vals == 1) {
-        put_meta(cx, out, "val", &n->vals[0]);
-    }
 }
 
 static void put_node(struct nuc_context *cx, json_t *parent, const char *key, const struct nuc_node *n)
@@ -99,29 +82,6 @@ static void put_arg(struct nuc_context *cx, json_t *out, const char *name, const
     }
 }
 
-static void put_args(struct nuc_context *cx, json_t *out, const struct nuc_node *n)
-{
-    const struct nuc_schema *schema = nuc_op_schema(n->op);
-    json_t *args = nuc_put_object(cx, out, "args");
-
-    for (uint32_t i = 0; i < n->n_args; i++) {
-        if (n->args[i].given)
-            put_arg(cx, args, schema->args[i].name, &n->args[i]);
-    }
-}
-
-static void put_placeholder(struct nuc_context *cx, json_t *out, const struct nuc_node *n)
-{
-    static const char *const kinds[] = {
-        [NUC_USER_INPUT] = "input",  [NUC_PARAMETER] = "parameter", [NUC_BUFFER] = "buffer",
-        [NUC_CONSTANT] = "constant", [NUC_STATE] = "state",
-    };
-
-    nuc_put_string(cx, out, "kind", kinds[n->input_kind]);
-    if (n->target != NULL)
-        nuc_put_string(cx, out, "state_dict_name", n->target);
-}
-
 static void put_source(struct nuc_context *cx, json_t *out, const struct nuc_source *source)
 {
     if (source->file == NULL && source->module == NULL)
@@ -145,11 +105,29 @@ void nuc_inspect_graph_json(struct nuc_context *cx, const struct nuc_graph *g, j
         if (n->source->label != NULL)
             nuc_put_string(cx, node, "label", n->source->label);
         nuc_put_string(cx, node, "target", nuc_node_op_name(n));
-        if (nuc_is_placeholder(n))
-            put_placeholder(cx, node, n);
-        else
-            put_args(cx, node, n);
-        put_val(cx, node, n);
+        if (nuc_is_placeholder(n)) {
+            static const char *const kinds[] = {
+                [NUC_USER_INPUT] = "input",  [NUC_PARAMETER] = "parameter", [NUC_BUFFER] = "buffer",
+                [NUC_CONSTANT] = "constant", [NUC_STATE] = "state",
+            };
+            nuc_put_string(cx, node, "kind", kinds[n->input_kind]);
+            if (n->target != NULL)
+                nuc_put_string(cx, node, "state_dict_name", n->target);
+        } else {
+            const struct nuc_schema *schema = nuc_op_schema(n->op);
+            json_t *args = nuc_put_object(cx, node, "args");
+            for (uint32_t i = 0; i < n->n_args; i++) {
+                if (n->args[i].given)
+                    put_arg(cx, args, schema->args[i].name, &n->args[i]);
+            }
+        }
+        if (n->is_tuple) {
+            json_t *list = nuc_put_array(cx, node, "val");
+            for (uint32_t i = 0; i < n->n_vals; i++)
+                put_meta(cx, list, NULL, &n->vals[i]);
+        } else if (n->n_vals == 1) {
+            put_meta(cx, node, "val", &n->vals[0]);
+        }
         put_source(cx, node, n->source);
     }
 }
@@ -161,40 +139,32 @@ static bool is_drawn(const struct nuc_node *n)
     return !nuc_is_static(n);
 }
 
-static void draw_node(struct nuc_text *out, const struct nuc_node *n)
-{
-    nuc_text_addf(out, "  n%u [label=", (unsigned)n->id);
-    if (nuc_is_call(n))
-        nuc_dot_string(out, nuc_format(out->cx, "%s\n%s", n->name, nuc_node_op_name(n)));
-    else
-        nuc_dot_string(out, n->name);
-    nuc_text_addf(out, "%s];\n", nuc_is_call(n) ? "" : ", shape=ellipse");
-}
-
-static void draw_edge(struct nuc_text *out, const struct nuc_node *from, const struct nuc_node *to)
-{
-    if (!is_drawn(from))
-        return;
-    nuc_text_addf(out, "  n%u -> n%u", (unsigned)from->id, (unsigned)to->id);
-    if (!from->is_tuple && from->n_vals == 1) {
-        nuc_text_addf(out, " [label=");
-        nuc_dot_string(out, nuc_meta_text(out->cx, &from->vals[0]));
-        nuc_text_addf(out, "]");
-    }
-    nuc_text_addf(out, ";\n");
-}
-
 void nuc_inspect_graph_dot(struct nuc_text *out, const struct nuc_graph *g)
 {
     nuc_text_addf(out, "digraph model {\n  node [shape=box];\n");
     for (const struct nuc_node *n = g->first; n != NULL; n = n->next) {
-        if (is_drawn(n))
-            draw_node(out, n);
+        if (is_drawn(n)) {
+            nuc_text_addf(out, "  n%u [label=", (unsigned)n->id);
+            if (nuc_is_call(n))
+                nuc_dot_string(out, nuc_format(out->cx, "%s\n%s", n->name, nuc_node_op_name(n)));
+            else
+                nuc_dot_string(out, n->name);
+            nuc_text_addf(out, "%s];\n", nuc_is_call(n) ? "" : ", shape=ellipse");
+        }
     }
     for (const struct nuc_node *n = g->first; n != NULL; n = n->next) {
         struct nuc_cursor at = {0, 0};
-        for (const struct nuc_node *in = nuc_next_input(n, &at); in != NULL; in = nuc_next_input(n, &at))
-            draw_edge(out, in, n);
+        for (const struct nuc_node *in = nuc_next_input(n, &at); in != NULL; in = nuc_next_input(n, &at)) {
+            if (!is_drawn(in))
+                continue;
+            nuc_text_addf(out, "  n%u -> n%u", (unsigned)in->id, (unsigned)n->id);
+            if (!in->is_tuple && in->n_vals == 1) {
+                nuc_text_addf(out, " [label=");
+                nuc_dot_string(out, nuc_meta_text(out->cx, &in->vals[0]));
+                nuc_text_addf(out, "]");
+            }
+            nuc_text_addf(out, ";\n");
+        }
     }
     nuc_text_addf(out, "}\n");
 }

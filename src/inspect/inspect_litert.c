@@ -60,21 +60,6 @@ static void put_field(struct nuc_context *cx, json_t *out, const struct nuc_lt_f
     }
 }
 
-/* Fields without a name for printed forms are left out, and the object with them when there are no others. */
-static void put_options(struct nuc_context *cx, json_t *out, const struct nuc_lt_op *op)
-{
-    struct nuc_lt_fields fields = nuc_lt_fields(op->code);
-    json_t *options = NULL;
-
-    for (size_t i = 0; i < fields.n; i++) {
-        if (fields.list[i].text == NULL)
-            continue;
-        if (options == NULL)
-            options = nuc_put_object(cx, out, "options");
-        put_field(cx, options, &fields.list[i], &op->options);
-    }
-}
-
 /* ---- JSON ---- */
 
 static void put_indices(struct nuc_context *cx, json_t *out, const char *key, const int32_t *list, uint32_t count)
@@ -89,20 +74,6 @@ static void put_indices(struct nuc_context *cx, json_t *out, const char *key, co
     }
 }
 
-static void put_quant(struct nuc_context *cx, json_t *out, const struct nuc_lt_quant *q)
-{
-    if (q->count == 0)
-        return;
-    json_t *scales = nuc_put_array(cx, out, "scales");
-    json_t *zero_points = nuc_put_array(cx, out, "zero_points");
-    for (uint32_t i = 0; i < q->count; i++) {
-        nuc_put_double(cx, scales, NULL, (double)q->scale[i]);
-        nuc_put_int(cx, zero_points, NULL, q->zero_point[i]);
-    }
-    if (q->count > 1)
-        nuc_put_int(cx, out, "axis", q->axis);
-}
-
 static void put_tensor(struct nuc_context *cx, json_t *list, const struct nuc_lt_tensor *t)
 {
     json_t *out = nuc_put_object(cx, list, NULL);
@@ -113,7 +84,16 @@ static void put_tensor(struct nuc_context *cx, json_t *list, const struct nuc_lt
     nuc_put_bool(cx, out, "constant", t->data.data != NULL);
     if (t->is_variable)
         nuc_put_bool(cx, out, "variable", true);
-    put_quant(cx, out, &t->quant);
+    if (t->quant.count == 0)
+        return;
+    json_t *scales = nuc_put_array(cx, out, "scales");
+    json_t *zero_points = nuc_put_array(cx, out, "zero_points");
+    for (uint32_t i = 0; i < t->quant.count; i++) {
+        nuc_put_double(cx, scales, NULL, (double)t->quant.scale[i]);
+        nuc_put_int(cx, zero_points, NULL, t->quant.zero_point[i]);
+    }
+    if (t->quant.count > 1)
+        nuc_put_int(cx, out, "axis", t->quant.axis);
 }
 
 static void put_operator(struct nuc_context *cx, json_t *list, const struct nuc_lt_op *op)
@@ -125,7 +105,16 @@ static void put_operator(struct nuc_context *cx, json_t *list, const struct nuc_
         put_text(cx, out, "custom_code", op->custom_code);
     put_indices(cx, out, "inputs", op->inputs, op->n_inputs);
     put_indices(cx, out, "outputs", op->outputs, op->n_outputs);
-    put_options(cx, out, op);
+    /* Fields without a name for printed forms are left out, and the object with them when there are no others. */
+    struct nuc_lt_fields fields = nuc_lt_fields(op->code);
+    json_t *options = NULL;
+    for (size_t i = 0; i < fields.n; i++) {
+        if (fields.list[i].text == NULL)
+            continue;
+        if (options == NULL)
+            options = nuc_put_object(cx, out, "options");
+        put_field(cx, options, &fields.list[i], &op->options);
+    }
 }
 
 void nuc_inspect_litert_json(struct nuc_context *cx, const struct nuc_lt_model *m, json_t *out)
@@ -149,18 +138,6 @@ void nuc_inspect_litert_json(struct nuc_context *cx, const struct nuc_lt_model *
 
 /* ---- dot ---- */
 
-static const char *tensor_label(struct nuc_context *cx, const struct nuc_lt_tensor *t)
-{
-    struct nuc_text text;
-
-    nuc_text_init(&text, cx);
-    nuc_text_addf(&text, "%s[", nuc_dtype_name(t->dtype));
-    for (uint32_t i = 0; i < t->rank; i++)
-        nuc_text_addf(&text, "%s%d", i == 0 ? "" : ", ", (int)t->shape[i]);
-    nuc_text_addf(&text, "]");
-    return nuc_text_string(&text);
-}
-
 /* Inputs and outputs of a subgraph: t<k>_<index>. */
 static void draw_boundary(struct nuc_text *out, uint32_t k, const struct nuc_lt_subgraph *s, const char *what,
                           const int32_t *list, uint32_t count)
@@ -178,7 +155,13 @@ static void draw_boundary(struct nuc_text *out, uint32_t k, const struct nuc_lt_
 static void draw_edge(struct nuc_text *out, const struct nuc_lt_tensor *t, const char *from, const char *to)
 {
     nuc_text_addf(out, "  %s -> %s [label=", from, to);
-    nuc_dot_string(out, tensor_label(out->cx, t));
+    struct nuc_text text;
+    nuc_text_init(&text, out->cx);
+    nuc_text_addf(&text, "%s[", nuc_dtype_name(t->dtype));
+    for (uint32_t i = 0; i < t->rank; i++)
+        nuc_text_addf(&text, "%s%d", i == 0 ? "" : ", ", (int)t->shape[i]);
+    nuc_text_addf(&text, "]");
+    nuc_dot_string(out, nuc_text_string(&text));
     nuc_text_addf(out, "];\n");
 }
 
@@ -189,29 +172,23 @@ static const char *origin(struct nuc_context *cx, uint32_t k, const int32_t *mak
                               : nuc_format(cx, "o%u_%d", k, (int)makers[tensor]);
 }
 
-static void draw_operator(struct nuc_text *out, uint32_t k, const struct nuc_lt_subgraph *s, uint32_t index,
-                          const int32_t *makers)
-{
-    const struct nuc_lt_op *op = &s->ops[index];
-    const char *name = nuc_format(out->cx, "o%u_%u", k, index);
-
-    nuc_text_addf(out, "  %s [label=", name);
-    nuc_dot_string(out, nuc_lt_code_name(out->cx, op->code));
-    nuc_text_addf(out, "];\n");
-    for (uint32_t i = 0; i < op->n_inputs; i++) {
-        if (op->inputs[i] < 0 || s->tensors[op->inputs[i]].data.data != NULL)
-            continue;
-        draw_edge(out, &s->tensors[op->inputs[i]], origin(out->cx, k, makers, op->inputs[i]), name);
-    }
-}
-
 static void draw_subgraph(struct nuc_text *out, uint32_t k, const struct nuc_lt_subgraph *s)
 {
     const int32_t *makers = nuc_lt_uses(out->cx, s).producer;
 
     draw_boundary(out, k, s, "i", s->inputs, s->n_inputs);
-    for (uint32_t i = 0; i < s->n_ops; i++)
-        draw_operator(out, k, s, i, makers);
+    for (uint32_t i = 0; i < s->n_ops; i++) {
+        const struct nuc_lt_op *op = &s->ops[i];
+        const char *name = nuc_format(out->cx, "o%u_%u", k, i);
+        nuc_text_addf(out, "  %s [label=", name);
+        nuc_dot_string(out, nuc_lt_code_name(out->cx, op->code));
+        nuc_text_addf(out, "];\n");
+        for (uint32_t j = 0; j < op->n_inputs; j++) {
+            if (op->inputs[j] < 0 || s->tensors[op->inputs[j]].data.data != NULL)
+                continue;
+            draw_edge(out, &s->tensors[op->inputs[j]], origin(out->cx, k, makers, op->inputs[j]), name);
+        }
+    }
     draw_boundary(out, k, s, "r", s->outputs, s->n_outputs);
     for (uint32_t i = 0; i < s->n_outputs; i++) {
         if (s->outputs[i] >= 0)

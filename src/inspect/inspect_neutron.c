@@ -173,23 +173,6 @@ void nuc_print_payload(struct nuc_text *out, const json_t *payload)
     print_disassembly(out, payload);
 }
 
-static void print_graph(struct nuc_text *out, const json_t *graph)
-{
-    const json_t *tensors = json_object_get(graph, "tensors");
-
-    print_converter(out, graph,
-                    "NeutronGraph '{name}', operator {operator}, container version {container_version}\n  converter ");
-    nuc_print_members(
-        out, graph,
-        "  microcode {microcode}, weights {weights}, kernels {kernels} bytes\n"
-        "  header: version {microcode_version:x}, microcode {microcode_bytes}, weights {weights_bytes}, kernels "
-        "{kernels_bytes}, scratch {scratch_bytes}, profile {profile_bytes}, debug {debug_bytes}, prefetch "
-        "{prefetch_bytes} bytes, {inputs} inputs, {outputs} outputs\n");
-    for (size_t i = 0; i < json_array_size(tensors); i++)
-        nuc_print_members(out, json_array_get(tensors, i), "  {what} {number}: %{tensor} '{name}'\n");
-    print_disassembly(out, graph);
-}
-
 void nuc_print_neutron_graphs(struct nuc_text *out, const json_t *tree)
 {
     const json_t *graphs = json_object_get(tree, "neutron_graphs");
@@ -198,7 +181,20 @@ void nuc_print_neutron_graphs(struct nuc_text *out, const json_t *tree)
         const json_t *graph = json_array_get(graphs, i);
         if (json_object_get(graph, "damaged") != NULL)
             nuc_print_members(out, graph, "NeutronGraph, operator {operator}: damaged: {damaged}\n");
-        else
-            print_graph(out, graph);
+        else {
+            const json_t *tensors = json_object_get(graph, "tensors");
+            print_converter(
+                out, graph,
+                "NeutronGraph '{name}', operator {operator}, container version {container_version}\n  converter ");
+            nuc_print_members(
+                out, graph,
+                "  microcode {microcode}, weights {weights}, kernels {kernels} bytes\n"
+                "  header: version {microcode_version:x}, microcode {microcode_bytes}, weights {weights_bytes}, "
+                "kernels {kernels_bytes}, scratch {scratch_bytes}, profile {profile_bytes}, debug {debug_bytes}, "
+                "prefetch {prefetch_bytes} bytes, {inputs} inputs, {outputs} outputs\n");
+            for (size_t k = 0; k < json_array_size(tensors); k++)
+                nuc_print_members(out, json_array_get(tensors, k), "  {what} {number}: %{tensor} '{name}'\n");
+            print_disassembly(out, graph);
+        }
     }
 }

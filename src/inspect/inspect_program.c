@@ -152,14 +152,6 @@ static void put_delegate(const struct nuc_inspection *in, json_t *out, const str
         nuc_inspect_payload(in, d->data, nuc_put_object(in->cx, out, "payload"));
 }
 
-/* What a runtime must have registered to load the method: each operator of its table once, "aten::add.out". */
-static void put_kernels(struct nuc_context *cx, json_t *list, const struct nuc_view_method *m)
-{
-    for (uint32_t i = 0; i < m->n_operators; i++) {
-        nuc_put_text(cx, list, NULL, nuc_view_operator_name(cx, &m->operators[i]));
-    }
-}
-
 /* What keeps its bytes from run to run. */
 static void put_states(struct nuc_context *cx, json_t *list, const struct nuc_view_method *m)
 {
@@ -188,7 +180,11 @@ static void put_method(const struct nuc_inspection *in, json_t *out, const struc
     put_ints(cx, out, "outputs", m->outputs);
     put_ints(cx, out, "planned_memory", m->planned);
     put_states(cx, nuc_put_array(cx, out, "states"), m);
-    put_kernels(cx, nuc_put_array(cx, out, "kernels"), m);
+    /* What a runtime must have registered to load the method: each operator of its table once, "aten::add.out". */
+    json_t *list = nuc_put_array(cx, out, "kernels");
+    for (uint32_t i = 0; i < m->n_operators; i++) {
+        nuc_put_text(cx, list, NULL, nuc_view_operator_name(cx, &m->operators[i]));
+    }
     json_t *values = nuc_put_array(cx, out, "values");
     for (uint32_t i = 0; i < m->n_values; i++)
         put_value(cx, nuc_put_object(cx, values, NULL), &m->values[i]);
@@ -203,39 +199,21 @@ static void put_method(const struct nuc_inspection *in, json_t *out, const struc
         put_delegate(in, nuc_put_object(cx, delegates, NULL), &m->delegates[i]);
 }
 
-static void put_lint(struct nuc_context *cx, json_t *list, const struct nuc_program_view *view)
-{
-    uint32_t count;
-    const struct nuc_lint_finding *findings = nuc_lint_program(cx, view, &count);
-
-    for (uint32_t i = 0; i < count; i++) {
-        json_t *finding = nuc_put_object(cx, list, NULL);
-        nuc_put_int(cx, finding, "instruction", findings[i].instruction);
-        nuc_put_string(cx, finding, "what", findings[i].what);
-        nuc_put_string(cx, finding, "rule", findings[i].rule);
-    }
-}
-
-/* The facts as they are in the file, or why they are none. */
-static void put_facts(struct nuc_context *cx, json_t *out, struct nuc_span text)
-{
-    const char *why;
-    const struct nuc_metadata *facts = nuc_metadata_read(cx, text, &why);
-
-    if (facts != NULL)
-        nuc_metadata_put(cx, facts, nuc_put_object(cx, out, "facts"));
-    else
-        nuc_put_string(cx, out, "damaged", why);
-}
-
 static void put_named(struct nuc_context *cx, json_t *list, const struct nuc_program_view *view)
 {
     for (uint32_t i = 0; i < view->n_named; i++) {
         json_t *item = nuc_put_object(cx, list, NULL);
         put_text(cx, item, "key", view->named[i].key);
         nuc_put_int(cx, item, "bytes", (int64_t)view->named[i].data.size);
-        if (nuc_view_is(view->named[i].key, NUC_METADATA_KEY))
-            put_facts(cx, item, view->named[i].data);
+        if (nuc_view_is(view->named[i].key, NUC_METADATA_KEY)) {
+            /* The facts as they are in the file, or why they are none. */
+            const char *why;
+            const struct nuc_metadata *facts = nuc_metadata_read(cx, view->named[i].data, &why);
+            if (facts != NULL)
+                nuc_metadata_put(cx, facts, nuc_put_object(cx, item, "facts"));
+            else
+                nuc_put_string(cx, item, "damaged", why);
+        }
     }
 }
 
@@ -255,7 +233,15 @@ void nuc_inspect_program(const struct nuc_inspection *in, struct nuc_span bytes,
     json_t *methods = nuc_put_array(in->cx, out, "methods");
     for (uint32_t i = 0; i < view->n_methods; i++)
         put_method(in, nuc_put_object(in->cx, methods, NULL), &view->methods[i]);
-    put_lint(in->cx, nuc_put_array(in->cx, out, "lint"), view);
+    json_t *list = nuc_put_array(in->cx, out, "lint");
+    uint32_t count;
+    const struct nuc_lint_finding *findings = nuc_lint_program(in->cx, view, &count);
+    for (uint32_t i = 0; i < count; i++) {
+        json_t *finding = nuc_put_object(in->cx, list, NULL);
+        nuc_put_int(in->cx, finding, "instruction", findings[i].instruction);
+        nuc_put_string(in->cx, finding, "what", findings[i].what);
+        nuc_put_string(in->cx, finding, "rule", findings[i].rule);
+    }
 }
 
 /* ---- text ---- */
@@ -312,28 +298,6 @@ static void print_items(struct nuc_text *out, const json_t *list, const char *be
         print(out, json_array_get(list, i));
         nuc_text_addf(out, "%s", after);
     }
-}
-
-static void print_method(struct nuc_text *out, const json_t *method)
-{
-    const json_t *chains = json_object_get(method, "chains"), *kernels = json_object_get(method, "kernels");
-    const json_t *states = json_object_get(method, "states");
-
-    nuc_print_members(
-        out, method,
-        "method '{name}'\n  inputs {inputs}, outputs {outputs}\n  planned memory, bytes {planned_memory}\n");
-    for (size_t i = 0; i < json_array_size(states); i++)
-        nuc_print_members(out, json_array_get(states, i), "  state '{name}', {bytes} bytes: %{value}\n");
-    nuc_text_addf(out, "  kernels to register%s\n", json_array_size(kernels) == 0 ? ": none" : "");
-    for (size_t i = 0; i < json_array_size(kernels); i++)
-        nuc_text_addf(out, "    %s\n", json_string_value(json_array_get(kernels, i)));
-    nuc_text_addf(out, "  values\n");
-    print_items(out, json_object_get(method, "values"), "    %", "\n", print_value);
-    for (size_t k = 0; k < json_array_size(chains); k++) {
-        nuc_text_addf(out, "  instructions\n");
-        print_items(out, json_array_get(chains, k), "    ", "\n", print_instruction);
-    }
-    print_items(out, json_object_get(method, "delegates"), "  delegate ", "", print_delegate);
 }
 
 static void print_input_facts(struct nuc_text *out, const json_t *input)
@@ -394,8 +358,26 @@ void nuc_print_program(struct nuc_text *out, const json_t *tree)
     nuc_print_members(out, tree, "schema version {schema_version}, {segments} segments, {constants} constants\n");
     for (size_t i = 0; i < json_array_size(json_object_get(tree, "named_data")); i++)
         print_named(out, json_array_get(json_object_get(tree, "named_data"), i));
-    for (size_t i = 0; i < json_array_size(methods); i++)
-        print_method(out, json_array_get(methods, i));
+    for (size_t i = 0; i < json_array_size(methods); i++) {
+        const json_t *method = json_array_get(methods, i);
+        const json_t *chains = json_object_get(method, "chains"), *kernels = json_object_get(method, "kernels");
+        const json_t *states = json_object_get(method, "states");
+        nuc_print_members(
+            out, method,
+            "method '{name}'\n  inputs {inputs}, outputs {outputs}\n  planned memory, bytes {planned_memory}\n");
+        for (size_t j = 0; j < json_array_size(states); j++)
+            nuc_print_members(out, json_array_get(states, j), "  state '{name}', {bytes} bytes: %{value}\n");
+        nuc_text_addf(out, "  kernels to register%s\n", json_array_size(kernels) == 0 ? ": none" : "");
+        for (size_t j = 0; j < json_array_size(kernels); j++)
+            nuc_text_addf(out, "    %s\n", json_string_value(json_array_get(kernels, j)));
+        nuc_text_addf(out, "  values\n");
+        print_items(out, json_object_get(method, "values"), "    %", "\n", print_value);
+        for (size_t k = 0; k < json_array_size(chains); k++) {
+            nuc_text_addf(out, "  instructions\n");
+            print_items(out, json_array_get(chains, k), "    ", "\n", print_instruction);
+        }
+        print_items(out, json_object_get(method, "delegates"), "  delegate ", "", print_delegate);
+    }
     for (size_t i = 0; i < json_array_size(lint); i++)
         nuc_print_members(out, json_array_get(lint, i), "lint: instruction {instruction}, {what}: {rule}\n");
     if (json_array_size(lint) == 0)

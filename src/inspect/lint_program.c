@@ -177,23 +177,6 @@ static bool along_first(const struct lint *l, struct nuc_view_list args, uint32_
     return dim->kind == NUC_VALUE_INT && dim->u.i == 0;
 }
 
-static void lint_orders(struct lint *l, const char *name, struct nuc_view_list args)
-{
-    struct rule_row row = row_of(l->cx, name);
-    struct seen s = see_arguments(l, args, row.rule);
-
-    if (s.orders[ORDER_OTHER] > 0)
-        found(l, name, "has a tensor whose dim order is neither contiguous nor channels-last");
-    else if (s.orders[ORDER_CONTIGUOUS] > 0 && s.orders[ORDER_CHANNELS_LAST] > 0)
-        found(l, name, "has contiguous and channels-last tensors: its portable kernel takes one dim order");
-    else if (s.orders[ORDER_CHANNELS_LAST] > 0 && row.rule == RULE_CONTIGUOUS_FIRST)
-        found(l, name, "has channels-last tensors: its portable kernel takes contiguous ones");
-    else if (s.reordered && row.rule == RULE_AS_CONTIGUOUS && !along_first(l, args, row.dim_argument))
-        found(l, name, "has channels-last tensors: its portable kernel reads them as contiguous, the result is wrong");
-    else if (s.reordered && row.rule == RULE_BROADCAST && s.mixed)
-        found(l, name, "broadcasts channels-last tensors: its portable kernel gives a wrong result");
-}
-
 /* The portable kernel convolves over 1 or 2 dimensions. */
 static bool is_wide_convolution(const struct lint *l, const char *name, struct nuc_view_list args)
 {
@@ -252,27 +235,24 @@ static void lint_kernel(struct lint *l, const struct nuc_view_instruction *call)
     if (is_misplaced_transposed(l, name, call->args))
         found(l, name,
               "has padding and stride with which the CMSIS-NN that ExecuTorch pins computes wrong rows: compile anew "
-              "with "
-              "--executorch-ops-only");
-    lint_orders(l, name, call->args);
+              "with --executorch-ops-only");
+    struct rule_row row = row_of(l->cx, name);
+    struct seen s = see_arguments(l, call->args, row.rule);
+    if (s.orders[ORDER_OTHER] > 0)
+        found(l, name, "has a tensor whose dim order is neither contiguous nor channels-last");
+    else if (s.orders[ORDER_CONTIGUOUS] > 0 && s.orders[ORDER_CHANNELS_LAST] > 0)
+        found(l, name, "has contiguous and channels-last tensors: its portable kernel takes one dim order");
+    else if (s.orders[ORDER_CHANNELS_LAST] > 0 && row.rule == RULE_CONTIGUOUS_FIRST)
+        found(l, name, "has channels-last tensors: its portable kernel takes contiguous ones");
+    else if (s.reordered && row.rule == RULE_AS_CONTIGUOUS && !along_first(l, call->args, row.dim_argument))
+        found(l, name, "has channels-last tensors: its portable kernel reads them as contiguous, the result is wrong");
+    else if (s.reordered && row.rule == RULE_BROADCAST && s.mixed)
+        found(l, name, "broadcasts channels-last tensors: its portable kernel gives a wrong result");
 }
 
 /* ---- delegates ---- */
 
 static const char backend[] = "NeutronBackend";
-
-/* NeutronBackend::execute() of backends/nxp/runtime, input and output alike. */
-static void lint_boundary(struct lint *l, uint8_t format, const struct tensor *t)
-{
-    bool transposed = format == 1 && t->channels != 1;
-
-    if (format == 1 && t->rank < 3)
-        found(l, backend, "a boundary of fewer than 3 dimensions cannot be channels-last");
-    else if (t->order == ORDER_OTHER || (t->order == ORDER_CHANNELS_LAST && !transposed))
-        found(
-            l, backend,
-            "takes a boundary contiguous here, as one channel or a payload without channels-last boundaries asks for");
-}
 
 static void lint_boundaries(struct lint *l, const struct nuc_payload *p, struct nuc_view_list args)
 {
@@ -290,8 +270,16 @@ static void lint_boundaries(struct lint *l, const struct nuc_payload *p, struct 
             found(l, backend, "has a payload whose maps do not fit the arguments of the call");
             return;
         }
-        if (read_tensor(value_at(l, args, arg), &t))
-            lint_boundary(l, io->format, &t);
+        if (read_tensor(value_at(l, args, arg), &t)) {
+            /* NeutronBackend::execute() of backends/nxp/runtime, input and output alike. */
+            bool transposed = io->format == 1 && t.channels != 1;
+            if (io->format == 1 && t.rank < 3)
+                found(l, backend, "a boundary of fewer than 3 dimensions cannot be channels-last");
+            else if (t.order == ORDER_OTHER || (t.order == ORDER_CHANNELS_LAST && !transposed))
+                found(l, backend,
+                      "takes a boundary contiguous here, as one channel or a payload without channels-last boundaries "
+                      "asks for");
+        }
     }
 }
 
