@@ -16,33 +16,6 @@ static void put_tensor(const struct nuc_network *net, json_t *to, const char *na
     nuc_put_sizes(net->cx, to, t->sizes, t->rank);
 }
 
-static void put_range(const struct nuc_network *net, json_t *to, size_t input)
-{
-    const struct nuc_seen *seen = net->made_up ? NULL : net->quantized->seen;
-    bool known = seen != NULL && input < seen->n_inputs;
-
-    nuc_put_measure(net->cx, to, "min", known ? seen->least[input] : (double)NAN);
-    nuc_put_measure(net->cx, to, "max", known ? seen->most[input] : (double)NAN);
-}
-
-static void put_model(const struct nuc_network *net, json_t *to)
-{
-    struct nuc_tensor_info t;
-
-    nuc_put_text(net->cx, to, "file", nuc_model_file(net->model));
-    nuc_put_text(net->cx, to, "kind", net->model->from_litert ? "tflite" : "pt2");
-    nuc_put_bool(net->cx, to, "quantized", nuc_model_is_quantized(net->model));
-    json_t *list = nuc_put_array(net->cx, to, "inputs");
-    for (size_t i = 0; nuc_model_input(net->model, i, &t) == NUC_OK; i++) {
-        json_t *input = nuc_put_object(net->cx, list, NULL);
-        put_tensor(net, input, nuc_input_name(net->model, i), &t);
-        put_range(net, input, i);
-    }
-    list = nuc_put_array(net->cx, to, "outputs");
-    for (size_t i = 0; nuc_model_output(net->model, i, &t) == NUC_OK; i++)
-        put_tensor(net, nuc_put_object(net->cx, list, NULL), nuc_output_name(net->model, i), &t);
-}
-
 static void put_target(const struct nuc_network *net, json_t *to)
 {
     const struct nuc_target *target = net->e->target;
@@ -58,7 +31,24 @@ static void put_target(const struct nuc_network *net, json_t *to)
 
 void nuc_put_network_model(struct nuc_network *net, json_t *tree)
 {
-    put_model(net, nuc_put_object(net->cx, tree, "model"));
+    json_t *to = nuc_put_object(net->cx, tree, "model");
+    struct nuc_tensor_info t;
+
+    nuc_put_text(net->cx, to, "file", nuc_model_file(net->model));
+    nuc_put_text(net->cx, to, "kind", net->model->from_litert ? "tflite" : "pt2");
+    nuc_put_bool(net->cx, to, "quantized", nuc_model_is_quantized(net->model));
+    json_t *list = nuc_put_array(net->cx, to, "inputs");
+    for (size_t i = 0; nuc_model_input(net->model, i, &t) == NUC_OK; i++) {
+        json_t *input = nuc_put_object(net->cx, list, NULL);
+        put_tensor(net, input, nuc_input_name(net->model, i), &t);
+        const struct nuc_seen *seen = net->made_up ? NULL : net->quantized->seen;
+        bool known = seen != NULL && i < seen->n_inputs;
+        nuc_put_measure(net->cx, input, "min", known ? seen->least[i] : (double)NAN);
+        nuc_put_measure(net->cx, input, "max", known ? seen->most[i] : (double)NAN);
+    }
+    list = nuc_put_array(net->cx, to, "outputs");
+    for (size_t i = 0; nuc_model_output(net->model, i, &t) == NUC_OK; i++)
+        put_tensor(net, nuc_put_object(net->cx, list, NULL), nuc_output_name(net->model, i), &t);
     put_target(net, nuc_put_object(net->cx, tree, "target"));
 }
 
@@ -79,17 +69,15 @@ bool nuc_network_quality(const struct nuc_network *net, struct nuc_output_qualit
     return any;
 }
 
-static uint64_t weights_of(const struct nuc_network *net)
+static void put_cycles(const struct nuc_network *net, json_t *to, const char *key, uint64_t cycles)
 {
-    const struct nuc_lowered *l = net->job.m->lowered;
-    uint64_t bytes = net->job.made.constants;
-
-    for (uint32_t i = 0; i < l->n_partitions; i++)
-        bytes += l->partitions[i].image->weights.size;
-    return bytes;
+    if (net->e->foreign)
+        nuc_put_null(net->cx, to, key);
+    else
+        nuc_put_count(net->cx, to, key, cycles);
 }
 
-static void put_operators(const struct nuc_network *net, json_t *to)
+void nuc_put_network_figures(struct nuc_network *net, json_t *to)
 {
     const struct nuc_explanation *e = net->e;
     uint64_t on_cpu = e->n_operators - e->n_delegated, folded = 0;
@@ -105,23 +93,20 @@ static void put_operators(const struct nuc_network *net, json_t *to)
     nuc_put_count(net->cx, to, "cpu_float", e->n_on_cpu[NUC_NUMBERS_FLOAT]);
     nuc_put_count(net->cx, to, "folded", folded);
     nuc_put_count(net->cx, to, "partitions", net->e->n_partitions);
-}
-
-static uint64_t macs_of(const struct nuc_network *net)
-{
+    put_cycles(net, to, "cycles", nuc_explained_cycles(net->e));
+    put_cycles(net, to, "npu_cycles", net->e->npu_cycles);
+    put_cycles(net, to, "cpu_cycles", net->e->cpu_cycles);
+    nuc_put_count(net->cx, to, "lost_cycles", net->e->lost_cycles);
+    nuc_put_measure(net->cx, to, "latency_us",
+                    net->e->foreign ? (double)NAN
+                                    : (double)nuc_explained_cycles(net->e) / net->e->target->clock_hz * 1e6);
     uint64_t macs = 0;
-
     for (uint32_t i = 0; i < net->n_nodes; i++)
         macs += net->nodes[i].row != NULL ? net->nodes[i].row->macs : 0;
-    return macs;
-}
-
-static void put_memory(const struct nuc_network *net, json_t *to)
-{
+    nuc_put_count(net->cx, to, "macs", macs);
     const struct nuc_program_report *p = &net->job.made.report;
     size_t budget = net->model->settings->o.memory_budget;
     size_t scratch = p->scratch_in_arena ? 0 : p->delegate_scratch;
-
     nuc_put_count(net->cx, to, "arena_bytes", p->arena);
     nuc_put_count(net->cx, to, "scratch_bytes", p->delegate_scratch);
     nuc_put_bool(net->cx, to, "scratch_in_arena", p->scratch_in_arena);
@@ -134,27 +119,9 @@ static void put_memory(const struct nuc_network *net, json_t *to)
     nuc_put_banks(net->cx, to, p);
     nuc_put_count(net->cx, to, "strips", p->n_strips);
     nuc_put_count(net->cx, to, "program_bytes", p->program);
-    nuc_put_count(net->cx, to, "weights_bytes", weights_of(net));
-}
-
-static void put_cycles(const struct nuc_network *net, json_t *to, const char *key, uint64_t cycles)
-{
-    if (net->e->foreign)
-        nuc_put_null(net->cx, to, key);
-    else
-        nuc_put_count(net->cx, to, key, cycles);
-}
-
-void nuc_put_network_figures(struct nuc_network *net, json_t *to)
-{
-    put_operators(net, to);
-    put_cycles(net, to, "cycles", nuc_explained_cycles(net->e));
-    put_cycles(net, to, "npu_cycles", net->e->npu_cycles);
-    put_cycles(net, to, "cpu_cycles", net->e->cpu_cycles);
-    nuc_put_count(net->cx, to, "lost_cycles", net->e->lost_cycles);
-    nuc_put_measure(net->cx, to, "latency_us",
-                    net->e->foreign ? (double)NAN
-                                    : (double)nuc_explained_cycles(net->e) / net->e->target->clock_hz * 1e6);
-    nuc_put_count(net->cx, to, "macs", macs_of(net));
-    put_memory(net, to);
+    const struct nuc_lowered *l = net->job.m->lowered;
+    uint64_t bytes = net->job.made.constants;
+    for (uint32_t i = 0; i < l->n_partitions; i++)
+        bytes += l->partitions[i].image->weights.size;
+    nuc_put_count(net->cx, to, "weights_bytes", bytes);
 }

@@ -28,33 +28,19 @@ static void quantize(struct nuc_network *net)
     nuc_quantize_if_asked(j, net->calibration);
 }
 
-static void check_delegation(struct nuc_network *net)
-{
-    const struct nuc_explanation *e = net->e;
-
-    if (net->model->settings->o.require_full_delegation && e->n_delegated < e->n_operators)
-        add_missed(net,
-                   nuc_format(net->cx, "%s: %u of %u operators stay on the CPU, all must be delegated; the first is %s",
-                              e->file, e->n_operators - e->n_delegated, e->n_operators, nuc_explain_first(net->cx, e)));
-}
-
 static void check_budget(struct nuc_context *cx, void *arg)
 {
     (void)cx;
     nuc_check_memory_budget(arg);
 }
 
-/* A program that is too large has figures all the same. */
-static void check_memory(struct nuc_network *net)
+struct nuc_network *nuc_compile_network(struct nuc_model *m, struct nuc_sample_source calibration)
 {
-    if (nuc_attempt(net->cx, check_budget, &net->job) != NUC_OK)
-        add_missed(net, nuc_strdup(net->cx, net->cx->message));
-}
+    struct nuc_network *net = nuc_alloc(m->c->cx, sizeof *net);
 
-static void build(struct nuc_network *net)
-{
+    *net = (struct nuc_network){
+        .c = m->c, .cx = m->c->cx, .calibration = calibration, .model = m, .job = {.c = m->c, .m = m}};
     struct nuc_job *j = &net->job;
-
     quantize(net);
     net->quantized = j->m;
     nuc_run_stages(j, NUC_STAGE_STREAM, NUC_STAGE_PARTITION);
@@ -67,17 +53,14 @@ static void build(struct nuc_network *net)
     nuc_try_changes(&(struct nuc_trying){net->cx, net->partitioned, net->quantized, net->calibration, net->e});
     nuc_remember(j);
     nuc_rehearse_program(j);
-    check_delegation(net);
-    check_memory(net);
-}
-
-struct nuc_network *nuc_compile_network(struct nuc_model *m, struct nuc_sample_source calibration)
-{
-    struct nuc_network *net = nuc_alloc(m->c->cx, sizeof *net);
-
-    *net = (struct nuc_network){
-        .c = m->c, .cx = m->c->cx, .calibration = calibration, .model = m, .job = {.c = m->c, .m = m}};
-    build(net);
+    const struct nuc_explanation *e = net->e;
+    if (net->model->settings->o.require_full_delegation && e->n_delegated < e->n_operators)
+        add_missed(net,
+                   nuc_format(net->cx, "%s: %u of %u operators stay on the CPU, all must be delegated; the first is %s",
+                              e->file, e->n_operators - e->n_delegated, e->n_operators, nuc_explain_first(net->cx, e)));
+    /* A program that is too large has figures all the same. */
+    if (nuc_attempt(net->cx, check_budget, &net->job) != NUC_OK)
+        add_missed(net, nuc_strdup(net->cx, net->cx->message));
     nuc_list_network_nodes(net);
     nuc_measure_network_nodes(net);
     return net;

@@ -89,26 +89,21 @@ static const struct nuc_node *rounding_of(const struct nuc_node *n)
     return NULL;
 }
 
-/* Values that no input changes, and masks, whose places are all or nothing: they have no error that says anything. */
-static const bool *left_out(const struct measuring *m)
-{
-    const bool *follows = nuc_nodes_that_vary(m->real);
-    bool *out = nuc_alloc_array(m->net->cx, m->n + 1, sizeof *out);
-
-    nuc_mark_float_masks(m->real, out);
-    for (const struct nuc_node *n = m->real->first; n != NULL; n = n->next)
-        out[n->id] |= !follows[n->id];
-    return out;
-}
-
 /* Inputs come in the same order in both graphs; operators know what they were made of. */
 static void match(struct measuring *m)
 {
-    const bool *is_left_out = left_out(m);
+    /*
+     * Values that no input changes, and masks, whose places are all or nothing: they have no error that says anything.
+     */
+    const bool *follows = nuc_nodes_that_vary(m->real);
+    bool *is_left_out = nuc_alloc_array(m->net->cx, m->n + 1, sizeof *is_left_out);
+
+    nuc_mark_float_masks(m->real, is_left_out);
+    for (const struct nuc_node *n = m->real->first; n != NULL; n = n->next)
+        is_left_out[n->id] |= !follows[n->id];
     const struct nuc_node **inputs =
         nuc_alloc_array(m->net->cx, (size_t)m->real->n_nodes + 1, sizeof(struct nuc_node *));
     size_t n_inputs = 0, next = 0;
-
     for (const struct nuc_node *n = m->real->first; n != NULL; n = n->next) {
         if (nuc_is_user_input(n))
             inputs[n_inputs++] = n;
@@ -228,45 +223,6 @@ static void add_twin(struct measuring *m, struct compared *v)
         nuc_remove_node(m->quantized, twin);
 }
 
-/* A node that nothing reads is not computed: twins become outputs. */
-static void expose_twins(struct measuring *m)
-{
-    struct nuc_node *output = nuc_output_node(m->quantized);
-    const struct nuc_arg *values = &output->args[NUC_ARG(OUTPUT, values)];
-    struct nuc_node **all = nuc_alloc_array(m->net->cx, values->count + m->n, sizeof(struct nuc_node *));
-    const uint32_t n_results = nuc_n_results(m->quantized);
-    uint32_t count = n_results;
-
-    for (uint32_t i = 0; i < count; i++)
-        all[i] = values->u.nodes[i];
-    for (size_t i = 0; i < m->n; i++) {
-        struct compared *v = &m->values[i];
-        if (v->quantized == NULL)
-            continue;
-        add_twin(m, v);
-        if (v->twin != NULL)
-            all[count++] = nuc_find_node(m->quantized, v->twin->name);
-    }
-    for (uint32_t i = n_results; i < values->count; i++)
-        all[count++] = values->u.nodes[i];
-    nuc_set_arg_nodes(output, m->quantized, NUC_ARG(OUTPUT, values), all, count);
-}
-
-static void index_nodes(struct measuring *m)
-{
-    m->of = nuc_alloc_array(m->net->cx, (size_t)m->quantized->next_id + 1, sizeof *m->of);
-    for (size_t i = 0; i < m->n; i++) {
-        const struct compared *v = &m->values[i];
-        if (v->quantized == NULL)
-            continue;
-        m->of[v->quantized->id] = (uint32_t)i + 1;
-        if (v->rounded != NULL)
-            m->of[v->rounded->id] = (uint32_t)i + 1;
-        if (v->twin != NULL)
-            m->of[v->twin->id] = (uint32_t)i + 1;
-    }
-}
-
 /* ---- runs ---- */
 
 static struct compared *held(struct measuring *m, size_t index)
@@ -349,9 +305,9 @@ static void run_groups(struct measuring *m, struct nuc_dataset *samples, size_t 
     }
 }
 
-/* Of three networks, so that it depends on nothing but the model. */
-static double work_of(const struct measuring *m)
+static size_t affordable(const struct measuring *m, size_t available, double runs)
 {
+    /* Of three networks, so that it depends on nothing but the model. */
     double work = 1;
 
     for (uint32_t i = 0; i < m->net->n_nodes; i++)
@@ -360,13 +316,7 @@ static double work_of(const struct measuring *m)
         for (uint32_t i = 0; nuc_is_call(n) && i < n->n_vals; i++)
             work += WORK_OF_ELEMENT * (double)nuc_elements(&n->vals[i]);
     }
-    return work;
-}
-
-static size_t affordable(const struct measuring *m, size_t available, double runs)
-{
-    double most = MOST_WORK / (work_of(m) * runs);
-
+    double most = MOST_WORK / (work * runs);
     return most < 1 ? 1 : most < (double)available ? (size_t)most : available;
 }
 
@@ -424,15 +374,6 @@ static size_t choose_values(struct measuring *m, struct compared **chosen)
     return kept;
 }
 
-static void add_output_errors(const struct nuc_evaluator *e, float *const *exact, struct nuc_sqnr *sum)
-{
-    for (size_t i = 0; i < nuc_eval_n_outputs(e); i++) {
-        const struct nuc_meta *meta = &nuc_eval_output(e, i)->vals[0];
-        if (meta->dtype == NUC_F32)
-            nuc_sqnr_add(sum, exact[i], nuc_eval_result_data(e, i), (size_t)nuc_elements(meta));
-    }
-}
-
 /* From the last one to the first, so that what a later one changed is computed anew. */
 static void measure_effects(struct measuring *m, struct compared **chosen, size_t count, struct nuc_dataset *samples)
 {
@@ -463,7 +404,12 @@ static void measure_effects(struct measuring *m, struct compared **chosen, size_
         for (size_t i = 0; i < count; i++) {
             nuc_eval_shift(e, chosen[i]->real, chosen[i]->error);
             nuc_eval_steps(e, chosen[i]->step + 1, n_steps);
-            add_output_errors(e, exact, &chosen[i]->output_sqnr);
+            for (size_t j = 0; j < nuc_eval_n_outputs(e); j++) {
+                const struct nuc_meta *meta = &nuc_eval_output(e, j)->vals[0];
+                if (meta->dtype == NUC_F32)
+                    nuc_sqnr_add(&chosen[i]->output_sqnr, exact[j], nuc_eval_result_data(e, j),
+                                 (size_t)nuc_elements(meta));
+            }
         }
     }
 }
@@ -547,8 +493,36 @@ void nuc_measure_network_nodes(struct nuc_network *net)
     m.n = m.real->next_id;
     m.values = nuc_alloc_array(cx, m.n + 1, sizeof *m.values);
     match(&m);
-    expose_twins(&m);
-    index_nodes(&m);
+    /* A node that nothing reads is not computed: twins become outputs. */
+    struct nuc_node *output = nuc_output_node(m.quantized);
+    const struct nuc_arg *values = &output->args[NUC_ARG(OUTPUT, values)];
+    struct nuc_node **all = nuc_alloc_array(m.net->cx, values->count + m.n, sizeof(struct nuc_node *));
+    const uint32_t n_results = nuc_n_results(m.quantized);
+    uint32_t count = n_results;
+    for (uint32_t i = 0; i < count; i++)
+        all[i] = values->u.nodes[i];
+    for (size_t i = 0; i < m.n; i++) {
+        struct compared *v = &m.values[i];
+        if (v->quantized == NULL)
+            continue;
+        add_twin(&m, v);
+        if (v->twin != NULL)
+            all[count++] = nuc_find_node(m.quantized, v->twin->name);
+    }
+    for (uint32_t i = n_results; i < values->count; i++)
+        all[count++] = values->u.nodes[i];
+    nuc_set_arg_nodes(output, m.quantized, NUC_ARG(OUTPUT, values), all, count);
+    m.of = nuc_alloc_array(m.net->cx, (size_t)m.quantized->next_id + 1, sizeof *m.of);
+    for (size_t i = 0; i < m.n; i++) {
+        const struct compared *v = &m.values[i];
+        if (v->quantized == NULL)
+            continue;
+        m.of[v->quantized->id] = (uint32_t)i + 1;
+        if (v->rounded != NULL)
+            m.of[v->rounded->id] = (uint32_t)i + 1;
+        if (v->twin != NULL)
+            m.of[v->twin->id] = (uint32_t)i + 1;
+    }
     net->n_measured = affordable(&m, samples->n_samples, 1);
     run_groups(&m, samples, net->n_measured);
     rank(&m, samples);

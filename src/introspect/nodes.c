@@ -28,15 +28,6 @@ static void add_with_id(struct nuc_network *net, const struct nuc_node *node, en
     add(net, node, where);
 }
 
-static enum nuc_where where_of(const struct nuc_explain_row *row)
-{
-    if (row->partition != NULL)
-        return NUC_ON_NPU;
-    if (row->cycles == 0)
-        return NUC_FOLDED;
-    return row->in_float ? NUC_ON_CPU_IN_FLOAT : NUC_ON_CPU;
-}
-
 void nuc_list_network_nodes(struct nuc_network *net)
 {
     const struct nuc_graph *g = net->partitioned->graph;
@@ -62,7 +53,11 @@ void nuc_list_network_nodes(struct nuc_network *net)
         const struct nuc_explain_row *row = &net->e->rows[i];
         if (!row->is_operator)
             continue;
-        add_with_id(net, row->node, where_of(row));
+        add_with_id(net, row->node,
+                    row->partition != NULL ? NUC_ON_NPU
+                    : row->cycles == 0     ? NUC_FOLDED
+                    : row->in_float        ? NUC_ON_CPU_IN_FLOAT
+                                           : NUC_ON_CPU);
         net->nodes[net->n_nodes - 1].row = row;
         net->nodes[net->n_nodes - 1].cycles = row->cycles;
         net->nodes[net->n_nodes - 1].is_operator = true;
@@ -134,25 +129,6 @@ static bool quant_of(const struct nuc_node *node, struct nuc_quant *q)
     return (nuc_is_quantize(node) || nuc_is_dequantize(node)) && nuc_quant_of(node, q) && !q->per_channel;
 }
 
-static void put_value(struct nuc_context *cx, json_t *to, const struct nuc_node *node)
-{
-    struct nuc_quant q;
-    bool quantized = quant_of(node, &q);
-
-    if (node->n_vals == 0) {
-        nuc_put_null(cx, to, "dtype");
-        nuc_put_null(cx, to, "sizes");
-    } else {
-        nuc_put_text(cx, to, "dtype", nuc_dtype_name(quantized ? q.dtype : node->vals[0].dtype));
-        nuc_put_sizes(cx, to, node->vals[0].sizes, node->vals[0].rank);
-    }
-    nuc_put_measure(cx, to, "scale", quantized ? q.scale : (double)NAN);
-    if (quantized)
-        nuc_put_int(cx, to, "zero_point", q.zero_point);
-    else
-        nuc_put_null(cx, to, "zero_point");
-}
-
 /* Each once: what the operator reads, constants left out. */
 static void put_inputs(const struct nuc_network *net, json_t *to, const struct nuc_network_node *n)
 {
@@ -172,15 +148,6 @@ static void put_inputs(const struct nuc_network *net, json_t *to, const struct n
         if (id != NUC_NO_ID && k == json_array_size(list))
             nuc_put_int(net->cx, list, NULL, id);
     }
-}
-
-static void put_decision(const struct nuc_network *net, json_t *to, const struct nuc_explain_row *row)
-{
-    const struct nuc_decision *d = row != NULL && row->partition == NULL ? row->decision : NULL;
-
-    nuc_put_decision(net->cx, to, net->e, row, d != NULL ? d->actual : NULL);
-    nuc_put_id(net->cx, to, "because", d != NULL && d->because != NULL ? nuc_network_id(net, d->because) : NUC_NO_ID);
-    nuc_put_count(net->cx, to, "gain_cycles", d != NULL ? nuc_explain_lost(net->e, row) : 0);
 }
 
 static void put_node(const struct nuc_network *net, json_t *to, uint32_t id)
@@ -204,7 +171,20 @@ static void put_node(const struct nuc_network *net, json_t *to, uint32_t id)
     nuc_put_bool(net->cx, to, "counted", row != NULL && nuc_is_counted(n->node));
     nuc_put_id(net->cx, to, "partition", n->where == NUC_ON_NPU ? (uint32_t)n->node->partition : NUC_NO_ID);
     put_inputs(net, to, n);
-    put_value(net->cx, to, n->node);
+    struct nuc_quant q;
+    bool quantized = quant_of(n->node, &q);
+    if (n->node->n_vals == 0) {
+        nuc_put_null(net->cx, to, "dtype");
+        nuc_put_null(net->cx, to, "sizes");
+    } else {
+        nuc_put_text(net->cx, to, "dtype", nuc_dtype_name(quantized ? q.dtype : n->node->vals[0].dtype));
+        nuc_put_sizes(net->cx, to, n->node->vals[0].sizes, n->node->vals[0].rank);
+    }
+    nuc_put_measure(net->cx, to, "scale", quantized ? q.scale : (double)NAN);
+    if (quantized)
+        nuc_put_int(net->cx, to, "zero_point", q.zero_point);
+    else
+        nuc_put_null(net->cx, to, "zero_point");
     nuc_put_count(net->cx, to, "macs", row != NULL ? row->macs : 0);
     nuc_put_cycles(net->cx, to, net->e, n->cycles, !net->e->foreign || n->where != NUC_ON_NPU);
     nuc_put_count(net->cx, to, "npu_cycles", row != NULL ? row->npu_cycles : 0);
@@ -212,7 +192,10 @@ static void put_node(const struct nuc_network *net, json_t *to, uint32_t id)
     nuc_put_measure(net->cx, to, "sqnr_db", n->sqnr_db);
     nuc_put_measure(net->cx, to, "sqnr_own_db", n->sqnr_own_db);
     nuc_put_measure(net->cx, to, "sqnr_output_db", n->sqnr_output_db);
-    put_decision(net, to, row);
+    const struct nuc_decision *d = row != NULL && row->partition == NULL ? row->decision : NULL;
+    nuc_put_decision(net->cx, to, net->e, row, d != NULL ? d->actual : NULL);
+    nuc_put_id(net->cx, to, "because", d != NULL && d->because != NULL ? nuc_network_id(net, d->because) : NUC_NO_ID);
+    nuc_put_count(net->cx, to, "gain_cycles", d != NULL ? nuc_explain_lost(net->e, row) : 0);
 }
 
 void nuc_put_network_nodes(struct nuc_network *net, json_t *tree)

@@ -25,11 +25,6 @@ struct nuc_input_facts nuc_input_facts(const struct nuc_model *m, size_t input)
 
 /* ---- outputs ---- */
 
-static bool has_same_sizes(const struct nuc_meta *a, const struct nuc_meta *b)
-{
-    return a->rank == b->rank && memcmp(a->sizes, b->sizes, a->rank * sizeof a->sizes[0]) == 0;
-}
-
 /* Elements keep their values and their number: the shape alone may be another. */
 static bool is_reshaping(const struct nuc_node *n)
 {
@@ -54,7 +49,8 @@ static size_t n_real_dimensions(const struct nuc_meta *m)
     return count;
 }
 
-/* The axis of a softmax in an output that may be a view of its value: that of the same size, where it is the only one.
+/*
+ * The axis of a softmax in an output that may be a view of its value: that of the same size, where it is the only one.
  */
 static bool find_axis(const struct nuc_node *softmax, const struct nuc_meta *output, size_t *axis)
 {
@@ -65,7 +61,7 @@ static bool find_axis(const struct nuc_node *softmax, const struct nuc_meta *out
     if (m->rank == 0)
         return false;
     *axis = at;
-    if (has_same_sizes(m, output))
+    if (m->rank == output->rank && memcmp(m->sizes, output->sizes, m->rank * sizeof m->sizes[0]) == 0)
         return true;
     for (size_t i = 0; i < output->rank; i++) {
         if (output->sizes[i] != m->sizes[at])

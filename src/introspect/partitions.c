@@ -33,15 +33,6 @@ static void put_kernel_nodes(const struct nuc_network *net, json_t *to, const st
     nuc_put_text(net->cx, to, "label", n > 0 ? nuc_text_string(&label) : NULL);
 }
 
-static uint32_t operators_in(const struct nuc_network *net, uint32_t partition)
-{
-    uint32_t count = 0;
-
-    for (uint32_t i = 0; i < net->n_nodes; i++)
-        count += net->nodes[i].where == NUC_ON_NPU && net->nodes[i].node->partition == (int)partition;
-    return count;
-}
-
 static void put_partition(const struct nuc_network *net, json_t *to, uint32_t index)
 {
     const struct nuc_lowered_partition *p = &net->job.m->lowered->partitions[index];
@@ -50,7 +41,10 @@ static void put_partition(const struct nuc_network *net, json_t *to, uint32_t in
     for (uint32_t k = 0; k < p->image->n_calls; k++)
         cycles += p->image->calls[k].cycles;
     nuc_put_text(net->cx, to, "tag", p->info.tag);
-    nuc_put_int(net->cx, to, "operators", operators_in(net, index));
+    uint32_t count = 0;
+    for (uint32_t i = 0; i < net->n_nodes; i++)
+        count += net->nodes[i].where == NUC_ON_NPU && net->nodes[i].node->partition == (int)index;
+    nuc_put_int(net->cx, to, "operators", count);
     nuc_put_count(net->cx, to, "cycles", cycles);
     nuc_put_count(net->cx, to, "call_cycles", net->e->target->costs.npu_call);
     nuc_put_count(net->cx, to, "bytes", p->info.payload_size);
@@ -124,17 +118,6 @@ void nuc_put_network_instructions(struct nuc_network *net, json_t *tree)
 
 /* ---- memory ---- */
 
-/* By id of the lowered graph. */
-static const struct nuc_node **lowered_nodes(const struct nuc_network *net)
-{
-    const struct nuc_graph *g = net->job.m->graph;
-    const struct nuc_node **nodes = nuc_alloc_array(net->cx, (size_t)g->next_id + 1, sizeof(struct nuc_node *));
-
-    for (const struct nuc_node *n = g->first; n != NULL; n = n->next)
-        nodes[n->id] = n;
-    return nodes;
-}
-
 static uint32_t owner_id(const struct nuc_network *net, bool is_arena, const struct nuc_node *const *lowered,
                          uint32_t owner)
 {
@@ -148,22 +131,16 @@ static uint32_t owner_id(const struct nuc_network *net, bool is_arena, const str
     return node == NULL ? NUC_NO_ID : nuc_network_id_of_lowered(net, node);
 }
 
-static uint64_t last_step(const struct nuc_map_pool *p)
-{
-    uint64_t last = 0;
-
-    for (size_t i = 0; i < p->n_tensors; i++)
-        last = p->tensors[i].last > last ? p->tensors[i].last : last;
-    return last;
-}
-
 static void put_pool(const struct nuc_network *net, json_t *to, size_t index, const struct nuc_node *const *lowered)
 {
     const struct nuc_map_pool *p = &net->job.made.memory->pools[index];
 
     nuc_put_text(net->cx, to, "name", p->name);
     nuc_put_text(net->cx, to, "step", p->step);
-    nuc_put_count(net->cx, to, "steps", last_step(p) + 1);
+    uint64_t last = 0;
+    for (size_t i = 0; i < p->n_tensors; i++)
+        last = p->tensors[i].last > last ? p->tensors[i].last : last;
+    nuc_put_count(net->cx, to, "steps", last + 1);
     nuc_put_count(net->cx, to, "bytes", p->size);
     nuc_put_count(net->cx, to, "bound_bytes", p->bound);
     nuc_put_bool(net->cx, to, "proven", p->proven);
@@ -183,8 +160,12 @@ static void put_pool(const struct nuc_network *net, json_t *to, size_t index, co
 void nuc_put_network_memory(struct nuc_network *net, json_t *tree)
 {
     json_t *list = nuc_put_array(net->cx, tree, "memory");
-    const struct nuc_node *const *lowered = lowered_nodes(net);
+    /* By id of the lowered graph. */
+    const struct nuc_graph *g = net->job.m->graph;
+    const struct nuc_node **lowered = nuc_alloc_array(net->cx, (size_t)g->next_id + 1, sizeof(struct nuc_node *));
 
+    for (const struct nuc_node *n = g->first; n != NULL; n = n->next)
+        lowered[n->id] = n;
     for (size_t i = 0; i < net->job.made.memory->n_pools; i++)
         put_pool(net, nuc_put_object(net->cx, list, NULL), i, lowered);
     nuc_put_states(net->cx, tree, net->e);

@@ -96,27 +96,6 @@ static struct nuc_detail *fresh(struct runner_lane *lane)
     return &lane->detail;
 }
 
-/* Quantization of an int8 or int16 input or output, when the program gives it. */
-static void read_quantization(const struct nuc_runner *r, const char *kind, size_t index, struct runner_io *io)
-{
-    const struct {
-        const char *key;
-        double *value;
-    } numbers[] = {
-        {"scale", &io->scale}, {"zp", &io->zero_point}, {"quant_min", &io->quant_min}, {"quant_max", &io->quant_max}};
-
-    io->quantized = true;
-    for (size_t i = 0; i < sizeof numbers / sizeof numbers[0]; i++) {
-        char name[48];
-        snprintf(name, sizeof name, "%s%zu_%s", kind, index, numbers[i].key);
-        io->quantized &= nuc_program_number(r->image, r->size, name, numbers[i].value, NULL) == NUC_OK;
-    }
-    /* Numbers that no such tensor can have say nothing. */
-    const double half = io->width == 1 ? INT8_MAX + 1 : INT16_MAX + 1;
-    io->quantized = io->quantized && io->scale > 0 && io->scale <= (double)FLT_MAX && io->quant_min >= -half &&
-                    io->quant_max < half && io->zero_point >= io->quant_min && io->zero_point <= io->quant_max;
-}
-
 /* What the model calls an output, if that can be an array's name and is no other output's number. */
 static const char *key_of(const struct nuc_runner *r, size_t index)
 {
@@ -141,8 +120,26 @@ static void make_io(const struct nuc_runner *r, bool is_input, size_t index, str
     if (s != NUC_OK)
         return;
     io->width = nuc_dtype_size((enum nuc_dtype)t.dtype);
-    if (t.dtype == NUC_I8 || t.dtype == NUC_I16)
-        read_quantization(r, is_input ? "input" : "output", index, io);
+    if (t.dtype == NUC_I8 || t.dtype == NUC_I16) {
+        /* Quantization of an int8 or int16 input or output, when the program gives it. */
+        const struct {
+            const char *key;
+            double *value;
+        } numbers[] = {{"scale", &io->scale},
+                       {"zp", &io->zero_point},
+                       {"quant_min", &io->quant_min},
+                       {"quant_max", &io->quant_max}};
+        io->quantized = true;
+        for (size_t i = 0; i < sizeof numbers / sizeof numbers[0]; i++) {
+            char name[48];
+            snprintf(name, sizeof name, "%s%zu_%s", is_input ? "input" : "output", index, numbers[i].key);
+            io->quantized &= nuc_program_number(r->image, r->size, name, numbers[i].value, NULL) == NUC_OK;
+        }
+        /* Numbers that no such tensor can have say nothing. */
+        const double half = io->width == 1 ? INT8_MAX + 1 : INT16_MAX + 1;
+        io->quantized = io->quantized && io->scale > 0 && io->scale <= (double)FLT_MAX && io->quant_min >= -half &&
+                        io->quant_max < half && io->zero_point >= io->quant_min && io->zero_point <= io->quant_max;
+    }
     io->bytes = t.bytes;
     io->planned = !is_input && (t.planned || t.constant);
 }
@@ -165,19 +162,6 @@ static void read_facts(struct nuc_runner *r)
     }
     if (r->metadata == NULL)
         nuc_warn(cx, "%s: names, ranges and classes that the program carries are not used: %s", r->name, why);
-}
-
-static void give_io(struct nuc_runner *r)
-{
-    size_t n_inputs = nuc_program_n_inputs(&r->main.run.program),
-           n_outputs = nuc_program_n_outputs(&r->main.run.program);
-
-    r->inputs = nuc_alloc_array(r->c->cx, n_inputs, sizeof *r->inputs);
-    r->outputs = nuc_alloc_array(r->c->cx, n_outputs, sizeof *r->outputs);
-    for (size_t i = 0; i < n_inputs; i++)
-        make_io(r, true, i, &r->inputs[i]);
-    for (size_t i = 0; i < n_outputs; i++)
-        make_io(r, false, i, &r->outputs[i]);
 }
 
 /* ---- decisions ---- */
@@ -339,28 +323,6 @@ static void give_blocks(const struct nuc_runner *r, struct runner_lane *lane)
     }
 }
 
-/* Everything after reading: image and size are there. */
-static void prepare(struct nuc_runner *r, const struct nuc_simulator_options *simulator)
-{
-    struct nuc_context *cx = r->c->cx;
-
-    nuc_defer(cx, release, r);
-    nuc_check_program_sum(cx, r->name, (struct nuc_span){r->image, r->size});
-    r->driver = start_driver();
-    r->simulator = simulator != NULL ? *simulator : (struct nuc_simulator_options){.path = NUC_SIMULATOR_BEST};
-    check(r, nuc_program_sizes(r->image, r->size, &nuc_default_backends, &r->sizes, fresh(&r->main)));
-    nuc_vector_calls_open(cx, r->size, &r->main.run.calls);
-    load(r, &r->main);
-    read_facts(r);
-    give_io(r);
-    give_blocks(r, &r->main);
-    read_decision(r);
-    check_simulator(r, &r->simulator);
-    if (simulator != NULL)
-        configure(r, &r->main, simulator);
-    nuc_vector_calls_start(cx, &r->main.run, r->simulator.path, r->simulator.threads);
-}
-
 static enum nuc_status open_runner(const char *call_name, struct nuc_compiler *c, struct nuc_stored input, bool given,
                                    const struct nuc_simulator_options *simulator, struct nuc_runner **out)
 {
@@ -385,7 +347,30 @@ static enum nuc_status open_runner(const char *call_name, struct nuc_compiler *c
                 file.data = nuc_copy(c->cx, file.data, file.size);
             r->bundle = nuc_bundle_read(c->cx, r->name, file);
         }
-        prepare(r, simulator);
+        /* Everything after reading: image and size are there. */
+        struct nuc_context *cx = r->c->cx;
+        nuc_defer(cx, release, r);
+        nuc_check_program_sum(cx, r->name, (struct nuc_span){r->image, r->size});
+        r->driver = start_driver();
+        r->simulator = simulator != NULL ? *simulator : (struct nuc_simulator_options){.path = NUC_SIMULATOR_BEST};
+        check(r, nuc_program_sizes(r->image, r->size, &nuc_default_backends, &r->sizes, fresh(&r->main)));
+        nuc_vector_calls_open(cx, r->size, &r->main.run.calls);
+        load(r, &r->main);
+        read_facts(r);
+        size_t n_inputs = nuc_program_n_inputs(&r->main.run.program),
+               n_outputs = nuc_program_n_outputs(&r->main.run.program);
+        r->inputs = nuc_alloc_array(r->c->cx, n_inputs, sizeof *r->inputs);
+        r->outputs = nuc_alloc_array(r->c->cx, n_outputs, sizeof *r->outputs);
+        for (size_t i = 0; i < n_inputs; i++)
+            make_io(r, true, i, &r->inputs[i]);
+        for (size_t i = 0; i < n_outputs; i++)
+            make_io(r, false, i, &r->outputs[i]);
+        give_blocks(r, &r->main);
+        read_decision(r);
+        check_simulator(r, &r->simulator);
+        if (simulator != NULL)
+            configure(r, &r->main, simulator);
+        nuc_vector_calls_start(cx, &r->main.run, r->simulator.path, r->simulator.threads);
         nuc_leave_sub_arena(c->cx, memory);
         *out = r;
     }
@@ -756,24 +741,6 @@ static void *run_batch(void *arg)
     return NULL;
 }
 
-/* Lanes for `n` threads. */
-static void add_lanes(struct nuc_runner *r, size_t n)
-{
-    const struct nuc_simulator_options one = {r->simulator.path, 1};
-
-    if (r->lanes == NULL)
-        r->lanes = lane_memory(r, n * sizeof *r->lanes);
-    while (r->n_lanes < n) {
-        struct runner_lane *lane = &r->lanes[r->n_lanes++];
-        if (!nuc_vector_calls_share(&lane->run.calls, &r->main.run.calls))
-            nuc_fail(r->c->cx, NUC_NO_MEMORY, "%s: the simulator has no memory", r->name);
-        load(r, lane);
-        give_blocks(r, lane);
-        if (one.path != NUC_SIMULATOR_BEST) /* which a program is prepared for */
-            configure(r, lane, &one);
-    }
-}
-
 static size_t threads_of(const struct nuc_runner *r)
 {
     const long cores = sysconf(_SC_NPROCESSORS_ONLN);
@@ -788,8 +755,20 @@ static size_t threads_of(const struct nuc_runner *r)
 static void share_batch(struct nuc_runner *r, size_t n_threads, struct batch *b)
 {
     struct batch_thread *threads = nuc_alloc_array(r->c->cx, n_threads, sizeof *threads);
+    /* Lanes for `n` threads. */
+    const struct nuc_simulator_options one = {r->simulator.path, 1};
 
-    add_lanes(r, n_threads);
+    if (r->lanes == NULL)
+        r->lanes = lane_memory(r, n_threads * sizeof *r->lanes);
+    while (r->n_lanes < n_threads) {
+        struct runner_lane *lane = &r->lanes[r->n_lanes++];
+        if (!nuc_vector_calls_share(&lane->run.calls, &r->main.run.calls))
+            nuc_fail(r->c->cx, NUC_NO_MEMORY, "%s: the simulator has no memory", r->name);
+        load(r, lane);
+        give_blocks(r, lane);
+        if (one.path != NUC_SIMULATOR_BEST) /* which a program is prepared for */
+            configure(r, lane, &one);
+    }
     for (size_t i = 0; i < n_threads; i++) {
         threads[i] = (struct batch_thread){.batch = b, .lane = &r->lanes[i]};
         threads[i].started = i > 0 && pthread_create(&threads[i].id, NULL, run_batch, &threads[i]) == 0;

@@ -274,23 +274,6 @@ static int by_offset(const void *a, const void *b)
     return x->node < y->node ? -1 : x->node > y->node;
 }
 
-static void add_weights(struct making *m, const uint8_t *base, struct nuc_span weights, struct start *starts, size_t n,
-                        uint32_t payload)
-{
-    qsort(starts, n, sizeof *starts, by_offset);
-    for (size_t i = 0; i < n; i++) {
-        size_t next = i + 1;
-        struct nuc_span part;
-        if (i > 0 && starts[i].offset == starts[i - 1].offset)
-            continue;
-        while (next < n && starts[next].offset == starts[i].offset)
-            next++;
-        const uint64_t end = next < n ? starts[next].offset : weights.size;
-        if (end > starts[i].offset && nuc_span_slice(weights, starts[i].offset, end - starts[i].offset, &part))
-            add_block(m, base, part, payload, starts[i].node);
-    }
-}
-
 /* Each record and its weights are their kernel's, what is left, the header, is the call's. */
 static void add_kernel_blocks(struct making *m, const uint8_t *base, const struct nuc_payload *p, uint32_t payload,
                               size_t call)
@@ -317,25 +300,18 @@ static void add_kernel_blocks(struct making *m, const uint8_t *base, const struc
         }
         at += size;
     }
-    add_weights(m, base, p->weights, starts, n, payload);
-}
-
-static void make_blocks(struct making *m)
-{
-    const struct nuc_profile *p = m->profile;
-
-    for (size_t i = 0; i < p->n_rows; i++) {
-        if (p->rows[i].kind != NUC_PROFILE_CALL)
+    qsort(starts, n, sizeof *starts, by_offset);
+    for (size_t i = 0; i < n; i++) {
+        size_t next = i + 1;
+        struct nuc_span part;
+        if (i > 0 && starts[i].offset == starts[i - 1].offset)
             continue;
-        const uint32_t index = m->method->chains[0].instructions[p->rows[i].instruction].index;
-        const struct nuc_span data = m->method->delegates[index].data;
-        const struct nuc_payload payload = nuc_payload_parse(m->cx, m->view->file, data);
-        if (nuc_mc_is_version(nuc_mc_word(payload.microcode, NUC_MC_WORD_VERSION)))
-            add_kernel_blocks(m, data.data, &payload, index, i);
-        else
-            add_block(m, data.data, data, index, i);
+        while (next < n && starts[next].offset == starts[i].offset)
+            next++;
+        const uint64_t end = next < n ? starts[next].offset : p->weights.size;
+        if (end > starts[i].offset && nuc_span_slice(p->weights, starts[i].offset, end - starts[i].offset, &part))
+            add_block(m, base, part, payload, starts[i].node);
     }
-    m->out->blocks = m->blocks;
 }
 
 /* ---- values ---- */
@@ -483,28 +459,6 @@ static void run_cases(struct making *m)
     m->out->sums = m->sums;
 }
 
-static void give_inputs(struct making *m)
-{
-    const struct nuc_bundle *b = nuc_runner_bundle(m->r);
-    const uint32_t n = (uint32_t)nuc_runner_n_inputs(m->r);
-    const uint8_t **inputs = nuc_alloc_array(m->cx, (size_t)n * b->n_cases + 1, sizeof *inputs);
-    uint32_t *bytes = nuc_alloc_array(m->cx, (size_t)n + 1, sizeof *bytes);
-
-    if (b->n_cases > UINT16_MAX)
-        nuc_fail(m->cx, NUC_UNSUPPORTED, "%s: has %u test cases: a self-test takes at most %d, bundle fewer",
-                 m->view->file, b->n_cases, UINT16_MAX);
-    for (uint32_t k = 0; k < b->n_cases; k++) {
-        for (uint32_t i = 0; i < n; i++) {
-            inputs[k * n + i] = b->cases[k].inputs[i].data.data;
-            bytes[i] = (uint32_t)b->cases[k].inputs[i].data.size;
-        }
-    }
-    m->out->inputs = inputs;
-    m->out->input_bytes = bytes;
-    m->out->n_inputs = (uint16_t)n;
-    m->out->n_cases = (uint16_t)b->n_cases;
-}
-
 static struct nuc_selftest *make(struct nuc_runner *r, const char *file)
 {
     struct nuc_context *cx = nuc_context_of(nuc_runner_compiler(r));
@@ -517,8 +471,36 @@ static struct nuc_selftest *make(struct nuc_runner *r, const char *file)
     m.profile = nuc_profile_read(cx, nuc_target_at(0), file, image, NULL);
     make_nodes(&m);
     find_writers(&m);
-    make_blocks(&m);
-    give_inputs(&m);
+    const struct nuc_profile *p = m.profile;
+    for (size_t i = 0; i < p->n_rows; i++) {
+        if (p->rows[i].kind != NUC_PROFILE_CALL)
+            continue;
+        const uint32_t index = m.method->chains[0].instructions[p->rows[i].instruction].index;
+        const struct nuc_span data = m.method->delegates[index].data;
+        const struct nuc_payload payload = nuc_payload_parse(m.cx, m.view->file, data);
+        if (nuc_mc_is_version(nuc_mc_word(payload.microcode, NUC_MC_WORD_VERSION)))
+            add_kernel_blocks(&m, data.data, &payload, index, i);
+        else
+            add_block(&m, data.data, data, index, i);
+    }
+    m.out->blocks = m.blocks;
+    const struct nuc_bundle *b = nuc_runner_bundle(m.r);
+    const uint32_t n = (uint32_t)nuc_runner_n_inputs(m.r);
+    const uint8_t **inputs = nuc_alloc_array(m.cx, (size_t)n * b->n_cases + 1, sizeof *inputs);
+    uint32_t *bytes = nuc_alloc_array(m.cx, (size_t)n + 1, sizeof *bytes);
+    if (b->n_cases > UINT16_MAX)
+        nuc_fail(m.cx, NUC_UNSUPPORTED, "%s: has %u test cases: a self-test takes at most %d, bundle fewer",
+                 m.view->file, b->n_cases, UINT16_MAX);
+    for (uint32_t k = 0; k < b->n_cases; k++) {
+        for (uint32_t i = 0; i < n; i++) {
+            inputs[k * n + i] = b->cases[k].inputs[i].data.data;
+            bytes[i] = (uint32_t)b->cases[k].inputs[i].data.size;
+        }
+    }
+    m.out->inputs = inputs;
+    m.out->input_bytes = bytes;
+    m.out->n_inputs = (uint16_t)n;
+    m.out->n_cases = (uint16_t)b->n_cases;
     nuc_program_trace(nuc_runner_program(r), trace, &m);
     nuc_simulator_watch(watch, &m);
     run_cases(&m);

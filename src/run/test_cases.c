@@ -37,8 +37,9 @@ static bool is_like(const struct nuc_bundle_tensor *a, const struct nuc_tensor *
     return like;
 }
 
-static void check_case(const struct nuc_runner *r, size_t index, const struct nuc_bundle_case *c)
+void nuc_give_case(struct nuc_runner *r, size_t index)
 {
+    const struct nuc_bundle_case *c = &nuc_runner_bundle(r)->cases[index];
     const struct nuc_program *p = nuc_runner_program((struct nuc_runner *)(uintptr_t)r);
     bool fits = c->n_inputs == nuc_program_n_inputs(p) && c->n_outputs == nuc_program_n_outputs(p);
     struct nuc_tensor t;
@@ -51,13 +52,6 @@ static void check_case(const struct nuc_runner *r, size_t index, const struct nu
         nuc_fail(context(r), NUC_BAD_INPUT,
                  "test case %zu has other inputs or outputs than the program it is bundled with: bundle it again",
                  index);
-}
-
-void nuc_give_case(struct nuc_runner *r, size_t index)
-{
-    const struct nuc_bundle_case *c = &nuc_runner_bundle(r)->cases[index];
-
-    check_case(r, index, c);
     again(r, nuc_runner_reset(r));
     for (uint32_t i = 0; i < c->n_inputs; i++) {
         size_t bytes;
@@ -172,22 +166,6 @@ struct writing {
     uint64_t state;
 };
 
-static void make_case(struct writing *w, size_t sample, struct nuc_bundle_case *out)
-{
-    struct nuc_tensor_info info;
-
-    for (uint32_t i = 0; w->data == NULL && i < out->n_inputs; i++) {
-        again(w->r, nuc_runner_input(w->r, i, &info));
-        make_up(w->r, i, &info, &w->state, (void *)(uintptr_t)w->inputs[i]);
-    }
-    if (w->data != NULL)
-        again(w->r, nuc_dataset_sample(w->data, sample, w->inputs));
-    again(w->r, nuc_runner_reset(w->r));
-    again(w->r, nuc_runner_run(w->r, w->inputs, w->outputs));
-    out->inputs = keep(w->r, true, out->n_inputs);
-    out->outputs = keep(w->r, false, out->n_outputs);
-}
-
 static void *room(const struct nuc_runner *r, bool input, size_t index)
 {
     struct nuc_tensor_info info;
@@ -219,7 +197,18 @@ static void write_bundle(struct writing *w, const struct nuc_model *named_after,
     struct nuc_bundle_case *cases = nuc_alloc_array(cx, n_cases + 1, sizeof *cases);
     for (size_t i = 0; i < n_cases; i++) {
         cases[i] = (struct nuc_bundle_case){.n_inputs = n_inputs, .n_outputs = n_outputs};
-        make_case(w, i * n_samples / n_cases, &cases[i]);
+        struct nuc_bundle_case *out = &cases[i];
+        struct nuc_tensor_info info;
+        for (uint32_t k = 0; w->data == NULL && k < out->n_inputs; k++) {
+            again(w->r, nuc_runner_input(w->r, k, &info));
+            make_up(w->r, k, &info, &w->state, (void *)(uintptr_t)w->inputs[k]);
+        }
+        if (w->data != NULL)
+            again(w->r, nuc_dataset_sample(w->data, i * n_samples / n_cases, w->inputs));
+        again(w->r, nuc_runner_reset(w->r));
+        again(w->r, nuc_runner_run(w->r, w->inputs, w->outputs));
+        out->inputs = keep(w->r, true, out->n_inputs);
+        out->outputs = keep(w->r, false, out->n_outputs);
     }
     struct nuc_bundle b = {.n_cases = (uint32_t)n_cases, .cases = cases};
     b.program.data = nuc_runner_image(r, &b.program.size);

@@ -61,21 +61,6 @@ static struct nuc_mc_ref put_pair(struct lowering *l, struct nuc_multiplier m)
     return ref;
 }
 
-static struct nuc_mc_ref put_pairs(struct lowering *l, const struct nuc_args_requantize *a, int32_t n)
-{
-    const struct nuc_tensor *multipliers = &a->requantize_multipliers->u.tensor,
-                            *shifts = &a->requantize_shifts->u.tensor;
-    struct nuc_mc_ref ref = {NUC_MC_WEIGHTS, 0};
-    int32_t *to = room(l, (size_t)n * 2 * sizeof *to, &ref);
-
-    l->failed = l->failed || !multipliers->constant || !shifts->constant;
-    for (int32_t i = 0; i < n && !l->failed; i++) {
-        to[2 * i] = ((const int32_t *)multipliers->data)[i];
-        to[2 * i + 1] = ((const int32_t *)shifts->data)[i];
-    }
-    return ref;
-}
-
 static struct nuc_mc_call call_of(enum nuc_mc_opcode opcode)
 {
     return (struct nuc_mc_call){(uint32_t)opcode, nuc_mc_record_size(opcode) / 4, 0, 0};
@@ -114,7 +99,16 @@ static void lower_images(struct lowering *l, enum nuc_mc_opcode opcode, const st
                               .clamp_min = nuc_int32(q->activation_min),
                               .clamp_max = nuc_int32(q->activation_max)};
     c->bias = put(l, nuc_optional_tensor(a->bias), (size_t)c->out_c * sizeof(int32_t));
-    c->requant = put_pairs(l, q, c->out_c);
+    const struct nuc_tensor *multipliers = &q->requantize_multipliers->u.tensor,
+                            *shifts = &q->requantize_shifts->u.tensor;
+    struct nuc_mc_ref ref = {NUC_MC_WEIGHTS, 0};
+    int32_t *to = room(l, (size_t)c->out_c * 2 * sizeof *to, &ref);
+    l->failed = l->failed || !multipliers->constant || !shifts->constant;
+    for (int32_t i = 0; i < c->out_c && !l->failed; i++) {
+        to[2 * i] = ((const int32_t *)multipliers->data)[i];
+        to[2 * i + 1] = ((const int32_t *)shifts->data)[i];
+    }
+    c->requant = ref;
 }
 
 static bool lower_conv(struct lowering *l, struct nuc_value *const *args, union nuc_mc_record *r)
