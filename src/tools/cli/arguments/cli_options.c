@@ -279,31 +279,26 @@ const size_t cli_n_options = sizeof rows / sizeof rows[0];
 
 _Static_assert(sizeof rows / sizeof rows[0] <= CLI_MAX_OPTIONS, "struct cli_args has a mark per option");
 
-static void take_over(struct cli_option *o)
-{
-    struct nuc_option_info info = {.name = ""};
-
-    for (size_t i = 0; strcmp(info.name, o->name + 2) != 0; i++) {
-        bool found = nuc_option_at(i, &info);
-        assert(found);
-        (void)found;
-    }
-    o->kind = info.kind;
-    o->offset = offsetof(struct cli_args, o) + info.offset;
-    o->size = info.size;
-    o->count = offsetof(struct cli_args, o) + info.count;
-    o->argument = info.value;
-    o->help = o->help != NULL ? o->help : info.help;
-    o->choices = info.choices;
-    o->value = info.set;
-}
-
 void cli_complete_options(void)
 {
     for (size_t i = 0; i < cli_n_options; i++) {
-        if (rows[i].shared)
-            take_over(&rows[i]);
-        else if (rows[i].kind == NUC_OPTION_FLAG && rows[i].value == 0)
+        if (rows[i].shared) {
+            struct cli_option *o = &rows[i];
+            struct nuc_option_info info = {.name = ""};
+            for (size_t k = 0; strcmp(info.name, o->name + 2) != 0; k++) {
+                bool found = nuc_option_at(k, &info);
+                assert(found);
+                (void)found;
+            }
+            o->kind = info.kind;
+            o->offset = offsetof(struct cli_args, o) + info.offset;
+            o->size = info.size;
+            o->count = offsetof(struct cli_args, o) + info.count;
+            o->argument = info.value;
+            o->help = o->help != NULL ? o->help : info.help;
+            o->choices = info.choices;
+            o->value = info.set;
+        } else if (rows[i].kind == NUC_OPTION_FLAG && rows[i].value == 0)
             rows[i].value = true;
     }
 }

@@ -125,7 +125,8 @@ struct cli_command {
     const char *group; /* heading in the list of commands before this one; NULL: as the one before */
     const char *name;
     unsigned bit;
-    int (*run)(struct cli_args *args);
+    int (*run)(struct cli_args *args); /* NULL: all of it is done with a compiler */
+    int (*with_compiler)(struct nuc_compiler *c, struct cli_args *args);
     const char *brief;     /* in the list of commands */
     const char *arguments; /* "MODEL.pt2 -o OUT.pte" */
     const char *summary;

@@ -99,40 +99,6 @@ static void print_names(const struct cli_command *command, const char *variable,
     cli_put(" '\n");
 }
 
-static void print_command(const struct cli_command *command)
-{
-    struct cli_files files;
-
-    cli_printf("    %s)\n", command->name);
-    if (cli_argument_files(command, &files)) {
-        cli_printf("        most=%zu\n        suffixes=(", command->max_arguments);
-        print_suffixes(&files);
-        cli_put(" )\n");
-    }
-    print_names(command, "valued", VALUED);
-    print_names(command, "flags", FLAGS);
-    print_names(command, "again", LISTS);
-    cli_put("        ;;\n");
-}
-
-/* "compile,--output | compile,-o)". */
-static void print_pattern(const struct cli_option *o)
-{
-    size_t count;
-    const struct cli_command *commands = cli_commands(&count);
-    const char *between = "    ";
-
-    for (size_t i = 0; i < count; i++) {
-        if (!cli_has_option(&commands[i], o))
-            continue;
-        cli_printf("%s%s,%s", between, commands[i].name, o->name);
-        if (o->alias != NULL)
-            cli_printf(" | %s,%s", commands[i].name, o->alias);
-        between = " | ";
-    }
-    cli_put(")\n");
-}
-
 /* What may follow an option, where something is known of it. */
 static void print_value(const struct cli_option *o)
 {
@@ -142,7 +108,19 @@ static void print_value(const struct cli_option *o)
 
     if (choice == NULL && !is_file)
         return;
-    print_pattern(o);
+    /* "compile,--output | compile,-o)". */
+    size_t count;
+    const struct cli_command *commands = cli_commands(&count);
+    const char *between = "    ";
+    for (size_t i = 0; i < count; i++) {
+        if (!cli_has_option(&commands[i], o))
+            continue;
+        cli_printf("%s%s,%s", between, commands[i].name, o->name);
+        if (o->alias != NULL)
+            cli_printf(" | %s,%s", commands[i].name, o->alias);
+        between = " | ";
+    }
+    cli_put(")\n");
     if (choice != NULL) {
         cli_put("        _nucleon_words '");
         for (size_t i = 0; (choice = cli_choice_at(o, i)) != NULL; i++)
@@ -168,8 +146,20 @@ void cli_print_bash(void)
         cli_printf(" %s", commands[i].name);
     cli_put(" '\n");
     cli_put(middle);
-    for (size_t i = 0; i < count; i++)
-        print_command(&commands[i]);
+    for (size_t i = 0; i < count; i++) {
+        const struct cli_command *command = &commands[i];
+        struct cli_files files;
+        cli_printf("    %s)\n", command->name);
+        if (cli_argument_files(command, &files)) {
+            cli_printf("        most=%zu\n        suffixes=(", command->max_arguments);
+            print_suffixes(&files);
+            cli_put(" )\n");
+        }
+        print_names(command, "valued", VALUED);
+        print_names(command, "flags", FLAGS);
+        print_names(command, "again", LISTS);
+        cli_put("        ;;\n");
+    }
     cli_put("    *)\n        return\n        ;;\n    esac\n    case $command,$option in\n");
     for (size_t i = 0; i < cli_n_options; i++) {
         if (cli_options[i].name != NULL)

@@ -30,27 +30,6 @@ static void print_files(const struct cli_files *files)
     cli_put(")(-.)\"");
 }
 
-/* ":DATA:_files ...": what the value is called, and what it may be. */
-static void print_value(const struct cli_option *o)
-{
-    struct cli_files files;
-    const char *choice = cli_choice_at(o, 0);
-
-    cli_put(":");
-    put_quoted(o->argument, strlen(o->argument));
-    cli_put(":");
-    if (choice != NULL) {
-        cli_put("(");
-        for (size_t i = 0; (choice = cli_choice_at(o, i)) != NULL; i++)
-            cli_printf("%s%s", i > 0 ? " " : "", choice);
-        cli_put(")");
-    } else if (cli_files_of(o->argument, &files)) {
-        print_files(&files);
-    } else {
-        cli_put(" ");
-    }
-}
-
 static void print_option(const struct cli_option *o)
 {
     const char *value = o->argument != NULL ? "=" : "";
@@ -66,28 +45,25 @@ static void print_option(const struct cli_option *o)
         cli_printf("'%s%s[", o->name, value);
     put_quoted(o->help, strcspn(o->help, ";:")); /* the first clause: a line of a menu */
     cli_put("]");
-    if (o->argument != NULL)
-        print_value(o);
-    cli_put("'");
-}
-
-static void print_command(const struct cli_command *command)
-{
-    struct cli_files files;
-
-    cli_printf("        %s)\n            _arguments -S :", command->name);
-    if (cli_argument_files(command, &files)) {
-        cli_printf(" \\\n            '%s:", command->max_arguments > 1 ? "*" : "1");
-        put_quoted(command->arguments, strcspn(command->arguments, " "));
+    if (o->argument != NULL) {
+        /* ":DATA:_files ...": what the value is called, and what it may be. */
+        struct cli_files files;
+        const char *choice = cli_choice_at(o, 0);
         cli_put(":");
-        print_files(&files);
-        cli_put("'");
+        put_quoted(o->argument, strlen(o->argument));
+        cli_put(":");
+        if (choice != NULL) {
+            cli_put("(");
+            for (size_t i = 0; (choice = cli_choice_at(o, i)) != NULL; i++)
+                cli_printf("%s%s", i > 0 ? " " : "", choice);
+            cli_put(")");
+        } else if (cli_files_of(o->argument, &files)) {
+            print_files(&files);
+        } else {
+            cli_put(" ");
+        }
     }
-    for (size_t i = 0; i < cli_n_options; i++) {
-        if (cli_has_option(command, &cli_options[i]))
-            print_option(&cli_options[i]);
-    }
-    cli_put("\n            ;;\n");
+    cli_put("'");
 }
 
 void cli_print_zsh(void)
@@ -109,7 +85,22 @@ void cli_print_zsh(void)
             "    local command=$words[2]\n    shift words\n    (( CURRENT-- ))\n    case $command in\n"
             "        help)\n            (( CURRENT > 2 )) || _describe -t commands command commands\n"
             "            ;;\n");
-    for (size_t i = 0; i < count; i++)
-        print_command(&commands[i]);
+    for (size_t i = 0; i < count; i++) {
+        const struct cli_command *command = &commands[i];
+        struct cli_files files;
+        cli_printf("        %s)\n            _arguments -S :", command->name);
+        if (cli_argument_files(command, &files)) {
+            cli_printf(" \\\n            '%s:", command->max_arguments > 1 ? "*" : "1");
+            put_quoted(command->arguments, strcspn(command->arguments, " "));
+            cli_put(":");
+            print_files(&files);
+            cli_put("'");
+        }
+        for (size_t k = 0; k < cli_n_options; k++) {
+            if (cli_has_option(command, &cli_options[k]))
+                print_option(&cli_options[k]);
+        }
+        cli_put("\n            ;;\n");
+    }
     cli_put("    esac\n}\n\n_nucleon \"$@\"\n");
 }

@@ -34,21 +34,6 @@ void cli_warn_unused_options(const struct cli_args *args, unsigned needs, const 
     cli_warn(NULL, text);
 }
 
-static void warn_for_npu(const struct nuc_target_facts *target, const struct cli_args *args)
-{
-    char why[160];
-
-    if (!target->has_npu)
-        snprintf(why, sizeof why, "target %s has no NPU", target->name);
-    else
-        snprintf(why, sizeof why, "nothing is delegated");
-    if (!target->has_npu || !args->o.delegate || args->o.no_quantize)
-        cli_warn_unused_options(args, CLI_AN_NPU, why);
-    else if (args->o.require_full_delegation)
-        cli_warn_unused_options(args, CLI_FREE_PLACEMENT,
-                                "--require-full-delegation places all on the NPU that it takes");
-}
-
 int cli_warn_for_target(struct nuc_compiler *c, const struct cli_args *args)
 {
     struct nuc_target_facts target;
@@ -56,7 +41,16 @@ int cli_warn_for_target(struct nuc_compiler *c, const struct cli_args *args)
 
     if (status != NUC_OK)
         return cli_check(c, status);
-    warn_for_npu(&target, args);
+    char why[160];
+    if (!target.has_npu)
+        snprintf(why, sizeof why, "target %s has no NPU", target.name);
+    else
+        snprintf(why, sizeof why, "nothing is delegated");
+    if (!target.has_npu || !args->o.delegate || args->o.no_quantize)
+        cli_warn_unused_options(args, CLI_AN_NPU, why);
+    else if (args->o.require_full_delegation)
+        cli_warn_unused_options(args, CLI_FREE_PLACEMENT,
+                                "--require-full-delegation places all on the NPU that it takes");
     if (args->o.reference_compat)
         cli_warn_unused_options(args, CLI_FREE_TO_CHOOSE, "--reference-compat does as the reference");
     if (args->o.converter_flavor != NULL && strcmp(args->o.converter_flavor, "sdk-3.2") == 0)

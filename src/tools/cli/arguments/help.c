@@ -55,23 +55,6 @@ void cli_print_wrapped(const char *first, size_t indent, const char *text)
     }
 }
 
-/* A name that leaves no room beside it has the text below. */
-static void print_option(const struct cli_option *o)
-{
-    char left[WIDTH];
-    int length =
-        snprintf(left, sizeof left, "  %s%s%s%s%s", o->alias != NULL ? o->alias : "  ", o->alias != NULL ? ", " : "  ",
-                 o->name, o->argument != NULL ? " " : "", o->argument != NULL ? o->argument : "");
-
-    if (length > OPTION_COLUMN - 2) {
-        cli_printf("%s\n", left);
-        left[0] = '\0';
-    }
-    char first[WIDTH];
-    snprintf(first, sizeof first, "%-*s", OPTION_COLUMN, left);
-    cli_print_wrapped(first, OPTION_COLUMN, o->help);
-}
-
 const struct cli_option *cli_next_option(const struct cli_command *command, size_t *at, const char **heading)
 {
     while (*at < cli_n_options) {
@@ -84,32 +67,6 @@ const struct cli_option *cli_next_option(const struct cli_command *command, size
     return NULL;
 }
 
-static void print_options(const struct cli_command *command)
-{
-    const char *heading = NULL;
-    const struct cli_option *o;
-
-    for (size_t i = 0; (o = cli_next_option(command, &i, &heading)) != NULL; heading = NULL) {
-        if (heading != NULL) {
-            cli_put("\n");
-            cli_heading(heading);
-        }
-        print_option(o);
-    }
-}
-
-static void print_examples(const char *lines)
-{
-    cli_put("\n");
-    cli_heading(strchr(lines, '\n') == NULL ? "Example" : "Examples");
-    while (*lines != '\0') {
-        size_t length = strcspn(lines, "\n");
-        cli_printf("  %.*s\n", (int)length, lines);
-        lines += length;
-        lines += *lines == '\n';
-    }
-}
-
 void cli_print_help(const struct cli_command *command)
 {
     char usage[WIDTH];
@@ -120,8 +77,35 @@ void cli_print_help(const struct cli_command *command)
         cli_put("\n");
     cli_put("\n");
     cli_print_wrapped("", 0, command->summary);
-    print_examples(command->examples);
-    print_options(command);
+    const char *lines = command->examples;
+    cli_put("\n");
+    cli_heading(strchr(lines, '\n') == NULL ? "Example" : "Examples");
+    while (*lines != '\0') {
+        size_t length = strcspn(lines, "\n");
+        cli_printf("  %.*s\n", (int)length, lines);
+        lines += length;
+        lines += *lines == '\n';
+    }
+    const char *heading = NULL;
+    const struct cli_option *o;
+    for (size_t i = 0; (o = cli_next_option(command, &i, &heading)) != NULL; heading = NULL) {
+        if (heading != NULL) {
+            cli_put("\n");
+            cli_heading(heading);
+        }
+        /* A name that leaves no room beside it has the text below. */
+        char left[WIDTH];
+        int length = snprintf(left, sizeof left, "  %s%s%s%s%s", o->alias != NULL ? o->alias : "  ",
+                              o->alias != NULL ? ", " : "  ", o->name, o->argument != NULL ? " " : "",
+                              o->argument != NULL ? o->argument : "");
+        if (length > OPTION_COLUMN - 2) {
+            cli_printf("%s\n", left);
+            left[0] = '\0';
+        }
+        char first[WIDTH];
+        snprintf(first, sizeof first, "%-*s", OPTION_COLUMN, left);
+        cli_print_wrapped(first, OPTION_COLUMN, o->help);
+    }
 }
 
 void cli_print_commands(void)

@@ -73,14 +73,6 @@ static void put_text(const char *text)
     cli_put("\n");
 }
 
-/* Lines as they are. */
-static void put_lines(const char *text)
-{
-    cli_put(".EX\n");
-    put_characters(text, strlen(text));
-    cli_put("\n.EE\n");
-}
-
 static void put_heading(const char *text)
 {
     cli_printf(".SH %s\n", text);
@@ -135,23 +127,6 @@ static void put_exit_codes(void)
     }
 }
 
-/* What may be given, where neither the argument's word nor the help says it. */
-static void put_choices(const struct cli_option *o)
-{
-    const char *choice;
-    bool all_said = true;
-
-    for (size_t i = 0; (choice = cli_choice_at(o, i)) != NULL; i++)
-        all_said &= strstr(o->help, choice) != NULL || strstr(o->argument, choice) != NULL;
-    if (all_said)
-        return;
-    cli_put(".br\nOne of:\n");
-    for (size_t i = 0; (choice = cli_choice_at(o, i)) != NULL; i++) {
-        put_in('B', choice);
-        cli_put(cli_choice_at(o, i + 1) != NULL ? ",\n" : ".\n");
-    }
-}
-
 static void put_option(const struct cli_option *o)
 {
     cli_put(".TP\n");
@@ -166,19 +141,17 @@ static void put_option(const struct cli_option *o)
     }
     cli_put("\n");
     put_text(o->help);
-    put_choices(o);
-}
-
-static void put_options(const struct cli_command *command)
-{
-    const char *heading = NULL;
-    const struct cli_option *o;
-
-    put_heading("OPTIONS");
-    for (size_t i = 0; (o = cli_next_option(command, &i, &heading)) != NULL; heading = NULL) {
-        if (heading != NULL)
-            put_subheading(heading);
-        put_option(o);
+    /* What may be given, where neither the argument's word nor the help says it. */
+    const char *choice;
+    bool all_said = true;
+    for (size_t i = 0; (choice = cli_choice_at(o, i)) != NULL; i++)
+        all_said &= strstr(o->help, choice) != NULL || strstr(o->argument, choice) != NULL;
+    if (all_said)
+        return;
+    cli_put(".br\nOne of:\n");
+    for (size_t i = 0; (choice = cli_choice_at(o, i)) != NULL; i++) {
+        put_in('B', choice);
+        cli_put(cli_choice_at(o, i + 1) != NULL ? ",\n" : ".\n");
     }
 }
 
@@ -197,28 +170,23 @@ void cli_print_command_page(const struct cli_command *command)
     put_arguments(command->arguments);
     put_heading("DESCRIPTION");
     put_text(command->summary);
-    put_options(command);
+    const char *heading = NULL;
+    const struct cli_option *o;
+    put_heading("OPTIONS");
+    for (size_t i = 0; (o = cli_next_option(command, &i, &heading)) != NULL; heading = NULL) {
+        if (heading != NULL)
+            put_subheading(heading);
+        put_option(o);
+    }
     put_heading("EXAMPLES");
-    put_lines(command->examples);
+    /* Lines as they are. */
+    const char *text = command->examples;
+    cli_put(".EX\n");
+    put_characters(text, strlen(text));
+    cli_put("\n.EE\n");
     put_exit_codes();
     put_heading("SEE ALSO");
     cli_put(".BR nucleon (1)\n");
-}
-
-static void put_commands(void)
-{
-    size_t count;
-    const struct cli_command *commands = cli_commands(&count);
-
-    put_heading("COMMANDS");
-    for (size_t i = 0; i < count; i++) {
-        if (commands[i].group != NULL)
-            put_subheading(commands[i].group);
-        cli_put(".TP\n.BR nucleon\\-");
-        put_characters(commands[i].name, strlen(commands[i].name));
-        cli_put(" (1)\n");
-        put_text(commands[i].brief);
-    }
 }
 
 void cli_print_main_page(void)
@@ -230,7 +198,17 @@ void cli_print_main_page(void)
     put_text("Compiles archives of torch.export (.pt2) and LiteRT models (.tflite) to ExecuTorch programs (.pte): "
              "quantized to int8, on the eIQ Neutron N3-64 NPU as far as it goes and on the Cortex-M33 beside it. Runs "
              "them with a bit-exact simulator of the NPU, says what they cost, and makes sources for a firmware.");
-    put_commands();
+    size_t count;
+    const struct cli_command *commands = cli_commands(&count);
+    put_heading("COMMANDS");
+    for (size_t i = 0; i < count; i++) {
+        if (commands[i].group != NULL)
+            put_subheading(commands[i].group);
+        cli_put(".TP\n.BR nucleon\\-");
+        put_characters(commands[i].name, strlen(commands[i].name));
+        cli_put(" (1)\n");
+        put_text(commands[i].brief);
+    }
     put_exit_codes();
     put_heading("ENVIRONMENT");
     cli_put(".TP\n.B NO_COLOR\n");

@@ -28,25 +28,6 @@ static const char *why_none(const struct nuc_program_report *r, const struct cli
                                  : "'nucleon explain' says why";
 }
 
-static void print_placement(const struct nuc_program_report *r, const struct cli_args *args)
-{
-    size_t rest = r->n_operators - r->n_operators_delegated;
-    char in_float[80] = "", on_cpu[120] = "", in_int16[40] = "";
-
-    if (r->n_cpu_int16 > 0)
-        snprintf(in_int16, sizeof in_int16, "%zu in int16, ", r->n_cpu_int16);
-    if (r->n_cpu_int8 + r->n_cpu_int16 + r->n_cpu_integers + r->n_cpu_float > 0)
-        snprintf(in_float, sizeof in_float, " (%s%zu in float)", in_int16, r->n_cpu_float);
-    if (rest > 0)
-        snprintf(on_cpu, sizeof on_cpu, ", CPU %zu%s", rest, in_float);
-    if (r->n_partitions > 0)
-        cli_print_row("placement", "NPU %zu of %zu operator%s in %zu partition%s%s", r->n_operators_delegated,
-                      r->n_operators, plural(r->n_operators), r->n_partitions, plural(r->n_partitions), on_cpu);
-    else
-        cli_print_row("placement", "CPU %zu of %zu operator%s%s: %s", rest, r->n_operators, plural(r->n_operators),
-                      in_float, why_none(r, args));
-}
-
 static void print_latency(const struct nuc_program_report *r)
 {
     char time[32];
@@ -60,21 +41,6 @@ static void print_latency(const struct nuc_program_report *r)
                   cli_commas(r->cycles), cli_commas(r->npu_cycles), cli_commas(r->cycles - r->npu_cycles));
 }
 
-static void print_bank(const struct nuc_bank_use *b)
-{
-    char rest[160] = "";
-
-    if (b->temporary > 0)
-        snprintf(rest, sizeof rest, ", NPU calls %s", cli_commas(b->temporary));
-    if (b->states > 0)
-        snprintf(rest + strlen(rest), sizeof rest - strlen(rest), ", states %s", cli_commas(b->states));
-    if (b->weights > 0)
-        snprintf(rest + strlen(rest), sizeof rest - strlen(rest), ", weights %s", cli_commas(b->weights));
-    cli_print_row("bank", "%s %s of %s bytes: buffers %s%s", b->name,
-                  cli_commas(b->planned + b->temporary + b->states + b->weights), cli_commas(b->size),
-                  cli_commas(b->planned), rest);
-}
-
 static void print_memory(const struct nuc_program_report *r)
 {
     if (r->n_partitions == 0)
@@ -85,8 +51,19 @@ static void print_memory(const struct nuc_program_report *r)
     else
         cli_print_row("memory", "%s bytes: arena %s, NPU scratch %s", cli_commas(r->arena + r->delegate_scratch),
                       cli_commas(r->arena), cli_commas(r->delegate_scratch));
-    for (size_t i = 0; i < r->n_banks; i++)
-        print_bank(&r->banks[i]);
+    for (size_t i = 0; i < r->n_banks; i++) {
+        const struct nuc_bank_use *b = &r->banks[i];
+        char rest[160] = "";
+        if (b->temporary > 0)
+            snprintf(rest, sizeof rest, ", NPU calls %s", cli_commas(b->temporary));
+        if (b->states > 0)
+            snprintf(rest + strlen(rest), sizeof rest - strlen(rest), ", states %s", cli_commas(b->states));
+        if (b->weights > 0)
+            snprintf(rest + strlen(rest), sizeof rest - strlen(rest), ", weights %s", cli_commas(b->weights));
+        cli_print_row("bank", "%s %s of %s bytes: buffers %s%s", b->name,
+                      cli_commas(b->planned + b->temporary + b->states + b->weights), cli_commas(b->size),
+                      cli_commas(b->planned), rest);
+    }
     if (r->fetched > 0)
         cli_print_row("flash", "%s bytes of weights, fetched in %s cycles, %s by a DMA", cli_commas(r->fetched),
                       cli_commas(r->fetch_cycles), cli_commas(r->fetch_cycles_by_dma));
@@ -110,22 +87,6 @@ static void print_stream(const struct nuc_stream_report *s)
                       (long long)(s->window + s->overhang));
 }
 
-static void print_runtime(const struct nuc_program_report *r)
-{
-    if (r->n_executorch_lacks > 0)
-        cli_print_row("runtime", "nucleon's: ExecuTorch has no kernel for %zu instruction%s", r->n_executorch_lacks,
-                      plural(r->n_executorch_lacks));
-    size_t length = strlen(r->converter), room = 20;
-    bool is_long = length > room;
-    if (r->n_partitions > 0)
-        cli_print_row("made by", "%s%s: %s", is_long ? ".." : "",
-                      strcmp(r->converter, "nucleon") == 0 ? "nucleon's converter"
-                      : is_long                            ? r->converter + length - (room - 2)
-                                                           : r->converter,
-                      r->runs_on_simulator ? "runs on the simulator, not on silicon"
-                                           : "microcode for firmware, not for the simulator");
-}
-
 /* What --dim-order auto chose: the row of the table that begins with a star. */
 static void print_dim_order(const struct nuc_compiler *c)
 {
@@ -147,40 +108,42 @@ static void print_summary(const struct nuc_compiler *c, const struct cli_args *a
     if (cli_warnings() > 0)
         cli_printf(" (%zu note%s above)", cli_warnings(), plural(cli_warnings()));
     cli_put("\n");
-    print_placement(r, args);
+    size_t rest = r->n_operators - r->n_operators_delegated;
+    char in_float[80] = "", on_cpu[120] = "", in_int16[40] = "";
+    if (r->n_cpu_int16 > 0)
+        snprintf(in_int16, sizeof in_int16, "%zu in int16, ", r->n_cpu_int16);
+    if (r->n_cpu_int8 + r->n_cpu_int16 + r->n_cpu_integers + r->n_cpu_float > 0)
+        snprintf(in_float, sizeof in_float, " (%s%zu in float)", in_int16, r->n_cpu_float);
+    if (rest > 0)
+        snprintf(on_cpu, sizeof on_cpu, ", CPU %zu%s", rest, in_float);
+    if (r->n_partitions > 0)
+        cli_print_row("placement", "NPU %zu of %zu operator%s in %zu partition%s%s", r->n_operators_delegated,
+                      r->n_operators, plural(r->n_operators), r->n_partitions, plural(r->n_partitions), on_cpu);
+    else
+        cli_print_row("placement", "CPU %zu of %zu operator%s%s: %s", rest, r->n_operators, plural(r->n_operators),
+                      in_float, why_none(r, args));
     print_latency(r);
     print_memory(r);
     print_stream(r->stream);
     print_dim_order(c);
     cli_print_quality(c);
-    print_runtime(r);
+    if (r->n_executorch_lacks > 0)
+        cli_print_row("runtime", "nucleon's: ExecuTorch has no kernel for %zu instruction%s", r->n_executorch_lacks,
+                      plural(r->n_executorch_lacks));
+    size_t length = strlen(r->converter), room = 20;
+    bool is_long = length > room;
+    if (r->n_partitions > 0)
+        cli_print_row("made by", "%s%s: %s", is_long ? ".." : "",
+                      strcmp(r->converter, "nucleon") == 0 ? "nucleon's converter"
+                      : is_long                            ? r->converter + length - (room - 2)
+                                                           : r->converter,
+                      r->runs_on_simulator ? "runs on the simulator, not on silicon"
+                                           : "microcode for firmware, not for the simulator");
     if (args->self_test > 0)
         cli_print_row("next", "'nucleon run' compares its test cases; a self-test of the firmware: docs/firmware.md");
 }
 
 /* ---- --verbose ---- */
-
-static void print_details(const struct nuc_compiler *c, const struct nuc_program_report *r)
-{
-    cli_print_row("arena", "%s bytes are alive at the peak%s", cli_commas(r->arena_lower_bound),
-                  r->arena_proven ? ": proven optimal" : "");
-    if (r->n_partitions > 0) {
-        cli_print_row("scratch", "%s bytes are alive at the peak%s", cli_commas(r->scratch_bound),
-                      r->scratch_proven ? ": proven optimal" : "");
-        cli_print_row("NPU", "%zu transpose%s (%s bytes), %s bytes of microcode and weights", r->n_transposes,
-                      plural(r->n_transposes), cli_commas(r->moved_bytes), cli_commas(r->delegate_data));
-    }
-    if (r->n_strip_stages > 0)
-        cli_print_row("strips", "about %s cycles more, %s without", cli_commas(r->strip_cycles),
-                      cli_commas(r->plain_cycles));
-    if (r->fetched > 0)
-        cli_print_row("staging", "%s bytes of SRAM for weights from flash", cli_commas(r->staging));
-    if (r->n_executorch_lacks > 0)
-        cli_print_row("lacking", "%s; --executorch-ops-only does without", r->executorch_lacks);
-    cli_print_calibration(c);
-    if (nuc_dim_order_table(c) != NULL)
-        cli_printf("\n%s", nuc_dim_order_table(c));
-}
 
 void cli_print_program(const struct nuc_compiler *c, const struct cli_args *args)
 {
@@ -189,28 +152,26 @@ void cli_print_program(const struct nuc_compiler *c, const struct cli_args *args
     if (nuc_program_report(c, &r) != NUC_OK || args->quiet)
         return;
     print_summary(c, args, &r);
-    if (args->verbose)
-        print_details(c, &r);
-}
-
-/* When it is the memory that was too much. */
-static void print_peak(struct nuc_compiler *c)
-{
-    const char *text;
-
-    if (nuc_memory_map(c, NUC_MAP_PEAK, &text) == NUC_OK)
-        cli_put(text);
-}
-
-static void warn_for_model(const struct cli_args *args, const struct nuc_model *m)
-{
-    char why[CLI_MESSAGE];
-
-    snprintf(why, sizeof why, "%s is quantized already", args->positional[0]);
-    if (args->o.no_quantize)
-        cli_warn_unused_options(args, CLI_FLOAT_MODEL, "nothing is quantized");
-    else if (nuc_model_is_quantized(m))
-        cli_warn_unused_options(args, CLI_FLOAT_MODEL, why);
+    if (args->verbose) {
+        cli_print_row("arena", "%s bytes are alive at the peak%s", cli_commas(r.arena_lower_bound),
+                      r.arena_proven ? ": proven optimal" : "");
+        if (r.n_partitions > 0) {
+            cli_print_row("scratch", "%s bytes are alive at the peak%s", cli_commas(r.scratch_bound),
+                          r.scratch_proven ? ": proven optimal" : "");
+            cli_print_row("NPU", "%zu transpose%s (%s bytes), %s bytes of microcode and weights", r.n_transposes,
+                          plural(r.n_transposes), cli_commas(r.moved_bytes), cli_commas(r.delegate_data));
+        }
+        if (r.n_strip_stages > 0)
+            cli_print_row("strips", "about %s cycles more, %s without", cli_commas(r.strip_cycles),
+                          cli_commas(r.plain_cycles));
+        if (r.fetched > 0)
+            cli_print_row("staging", "%s bytes of SRAM for weights from flash", cli_commas(r.staging));
+        if (r.n_executorch_lacks > 0)
+            cli_print_row("lacking", "%s; --executorch-ops-only does without", r.executorch_lacks);
+        cli_print_calibration(c);
+        if (nuc_dim_order_table(c) != NULL)
+            cli_printf("\n%s", nuc_dim_order_table(c));
+    }
 }
 
 /* Also of a program that exceeds its budget and is not written. */
@@ -254,15 +215,24 @@ static int compile(struct nuc_compiler *c, struct cli_args *args)
     enum nuc_status status = nuc_model_open(c, args->positional[0], &m);
     if (status != NUC_OK)
         return cli_check(c, status);
-    warn_for_model(args, m);
+    char why[CLI_MESSAGE];
+    snprintf(why, sizeof why, "%s is quantized already", args->positional[0]);
+    if (args->o.no_quantize)
+        cli_warn_unused_options(args, CLI_FLOAT_MODEL, "nothing is quantized");
+    else if (nuc_model_is_quantized(m))
+        cli_warn_unused_options(args, CLI_FLOAT_MODEL, why);
     status = args->self_test > 0 ? compile_bundle(c, m, args) : nuc_compile_model(m, args->calibration, args->output);
     code = cli_check(c, status);
     if (args->json)
         return add_json(c, code);
     if (status == NUC_OK)
         cli_print_program(c, args);
-    if (status == NUC_PROPERTY && !args->quiet)
-        print_peak(c);
+    if (status == NUC_PROPERTY && !args->quiet) {
+        /* When it is the memory that was too much. */
+        const char *text;
+        if (nuc_memory_map(c, NUC_MAP_PEAK, &text) == NUC_OK)
+            cli_put(text);
+    }
     if (status == NUC_OK && args->timings)
         cli_print_timings(c);
     return code;

@@ -45,14 +45,6 @@ static int print_text(const struct cli_args *args, const struct nuc_evaluation *
     return cli_print("");
 }
 
-static void warn(const struct cli_args *args, const struct opened *o)
-{
-    if (o->reference == NULL)
-        cli_warn_unused_options(args, CLI_A_REFERENCE, "there is no --reference to compare with");
-    if (o->quantized == NULL)
-        cli_warn_unused_options(args, CLI_A_QUANTIZED, "there is no --quantized to compare nodes with");
-}
-
 static bool has_labels(const struct nuc_dataset *data)
 {
     struct nuc_array_info a;
@@ -96,7 +88,10 @@ static int evaluate(struct nuc_compiler *c, struct cli_args *args)
 
     if (s != NUC_OK)
         return cli_check(c, s);
-    warn(args, &o);
+    if (o.reference == NULL)
+        cli_warn_unused_options(args, CLI_A_REFERENCE, "there is no --reference to compare with");
+    if (o.quantized == NULL)
+        cli_warn_unused_options(args, CLI_A_QUANTIZED, "there is no --quantized to compare nodes with");
     int code = has_labels(o.data) ? CLI_OK : check_labels(args, &o);
     if (code != CLI_OK)
         return code;
@@ -135,7 +130,7 @@ int cli_evaluate(struct cli_args *args)
     return code == CLI_OK ? cli_with_compiler(args, evaluate) : code;
 }
 
-static int merge(struct nuc_compiler *c, struct cli_args *args)
+int cli_merge_evaluations(struct nuc_compiler *c, struct cli_args *args)
 {
     const struct nuc_evaluation *result;
     const struct nuc_node_evaluation *nodes;
@@ -147,9 +142,4 @@ static int merge(struct nuc_compiler *c, struct cli_args *args)
     if (nodes == NULL)
         cli_warn_unused_options(args, CLI_A_QUANTIZED, "the shards have no nodes, of --quantized");
     return print(c, args, result, nodes);
-}
-
-int cli_merge_evaluations(struct cli_args *args)
-{
-    return cli_with_compiler(args, merge);
 }

@@ -52,13 +52,6 @@ static int check_delegation(const char *path, const struct nuc_explain_result *r
     return cli_report(NUC_PROPERTY, message);
 }
 
-static void print_explanation(const struct nuc_compiler *c, const char *text)
-{
-    if (nuc_dim_order_table(c) != NULL)
-        cli_printf("%s\n", nuc_dim_order_table(c));
-    cli_put_placed(text);
-}
-
 static int explain(struct nuc_compiler *c, struct cli_args *args)
 {
     const char *path = args->positional[0];
@@ -69,15 +62,17 @@ static int explain(struct nuc_compiler *c, struct cli_args *args)
     if (code != CLI_OK)
         return code;
     enum nuc_status status = open_model(c, path, args->calibration, &args->explain, &m);
-
     if (status == NUC_OK)
         status = nuc_explain(m, &args->explain, &r);
     if (status != NUC_OK)
         return cli_check(c, status);
     if (args->json)
         cli_json_members(r.text);
-    else if (!args->quiet)
-        print_explanation(c, r.text);
+    else if (!args->quiet) {
+        if (nuc_dim_order_table(c) != NULL)
+            cli_printf("%s\n", nuc_dim_order_table(c));
+        cli_put_placed(r.text);
+    }
     if (nuc_model_refusal(m) != NULL)
         return cli_report(NUC_UNSUPPORTED, nuc_model_refusal(m));
     if (code == CLI_OK && args->o.require_full_delegation)

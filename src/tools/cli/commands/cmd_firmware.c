@@ -62,18 +62,7 @@ int cli_codegen(struct cli_args *args)
 
 /* ---- kernels ---- */
 
-static void print_tables(const struct nuc_compiler *c, const struct nuc_kernel_tables_info *info)
-{
-    print_files(c);
-    for (size_t i = 0; i < info->n_operators; i++)
-        cli_print_row(i == 0 ? "operators" : "", "%s", info->operators[i]);
-    if (info->n_operators == 0)
-        cli_print_row("operators", "none");
-    cli_print_row("backends", "%s", info->n_backends > 0 ? info->backends[0] : "none: no driver is linked");
-    cli_print_row("next", "%1$s_start(), then &%1$s_kernels and &%1$s_backends for nuc_program_load()", info->name);
-}
-
-static int write_tables(struct nuc_compiler *c, struct cli_args *args)
+int cli_kernels(struct nuc_compiler *c, struct cli_args *args)
 {
     struct nuc_kernel_tables_info info;
     const char *text;
@@ -81,12 +70,19 @@ static int write_tables(struct nuc_compiler *c, struct cli_args *args)
 
     if (code == CLI_OK && args->json)
         code = cli_json_result(c, nuc_kernel_tables_json(c, &info, &text), &text);
-    if (code == CLI_OK && !args->quiet)
-        print_tables(c, &info);
+    if (code == CLI_OK && !args->quiet) {
+        print_files(c);
+        for (size_t i = 0; i < info.n_operators; i++)
+            cli_print_row(i == 0 ? "operators" : "", "%s", info.operators[i]);
+        if (info.n_operators == 0)
+            cli_print_row("operators", "none");
+        cli_print_row("backends", "%s", info.n_backends > 0 ? info.backends[0] : "none: no driver is linked");
+        cli_print_row("next", "%1$s_start(), then &%1$s_kernels and &%1$s_backends for nuc_program_load()", info.name);
+    }
     return code;
 }
 
-static int write_plan(struct nuc_compiler *c, struct cli_args *args)
+int cli_plan(struct nuc_compiler *c, struct cli_args *args)
 {
     struct nuc_memory_plan_info info;
     const char *text;
@@ -112,25 +108,7 @@ static int write_plan(struct nuc_compiler *c, struct cli_args *args)
 
 /* ---- pack ---- */
 
-static void print_package(const struct nuc_compiler *c, const struct nuc_package *p)
-{
-    const char *name = p->names;
-
-    print_files(c);
-    cli_print_row("program", "version %u, %s bytes%s%s", p->version, cli_commas(p->program_size),
-                  p->cpu[0] != '\0' ? ", for a " : "", p->cpu);
-    for (uint32_t i = 0; i < p->n_memories; i++) {
-        const struct nuc_package_memory m = nuc_package_memory(p, i);
-        cli_print_row(i == 0 ? "memory" : "", "%s %s bytes%s%s", nuc_package_holds_name(m.holds), cli_commas(m.bytes),
-                      m.bank != NULL ? " in " : "", m.bank != NULL ? m.bank : "");
-    }
-    for (uint32_t i = 0; i < p->n_kernels + p->n_backends; i++, name += strlen(name) + 1)
-        cli_print_row(i == 0 ? "operators" : i == p->n_kernels ? "backends" : "", "%s", name);
-    cli_print_row("signature", p->signature_size > 0 ? "%s bytes" : "none", cli_commas(p->signature_size));
-    cli_print_row("next", "nuc_update_write() takes it in pieces: docs/update.md");
-}
-
-static int pack(struct nuc_compiler *c, struct cli_args *args)
+int cli_pack(struct nuc_compiler *c, struct cli_args *args)
 {
     struct nuc_package info;
     const char *text;
@@ -139,22 +117,20 @@ static int pack(struct nuc_compiler *c, struct cli_args *args)
 
     if (code == CLI_OK && args->json)
         code = cli_json_result(c, nuc_package_json(c, &info, &text), &text);
-    if (code == CLI_OK && !args->quiet)
-        print_package(c, &info);
+    if (code == CLI_OK && !args->quiet) {
+        const char *name = info.names;
+        print_files(c);
+        cli_print_row("program", "version %u, %s bytes%s%s", info.version, cli_commas(info.program_size),
+                      info.cpu[0] != '\0' ? ", for a " : "", info.cpu);
+        for (uint32_t i = 0; i < info.n_memories; i++) {
+            const struct nuc_package_memory m = nuc_package_memory(&info, i);
+            cli_print_row(i == 0 ? "memory" : "", "%s %s bytes%s%s", nuc_package_holds_name(m.holds),
+                          cli_commas(m.bytes), m.bank != NULL ? " in " : "", m.bank != NULL ? m.bank : "");
+        }
+        for (uint32_t i = 0; i < info.n_kernels + info.n_backends; i++, name += strlen(name) + 1)
+            cli_print_row(i == 0 ? "operators" : i == info.n_kernels ? "backends" : "", "%s", name);
+        cli_print_row("signature", info.signature_size > 0 ? "%s bytes" : "none", cli_commas(info.signature_size));
+        cli_print_row("next", "nuc_update_write() takes it in pieces: docs/update.md");
+    }
     return code;
-}
-
-int cli_pack(struct cli_args *args)
-{
-    return cli_with_compiler(args, pack);
-}
-
-int cli_plan(struct cli_args *args)
-{
-    return cli_with_compiler(args, write_plan);
-}
-
-int cli_kernels(struct cli_args *args)
-{
-    return cli_with_compiler(args, write_tables);
 }

@@ -5,21 +5,7 @@
 #include "tools/cli/commands/commands.h"
 #include "tools/cli/terminal/json_output.h"
 
-static void print_converted(const struct cli_args *args, const struct nuc_convert_report *r)
-{
-    size_t n_outside = r->n_operators - r->n_inside;
-    char file[128];
-
-    cli_printf("%s\n", cli_file_text(args->output, file, sizeof file));
-    cli_print_row("placement", "%zu of %zu operators in %zu NeutronGraph%s%s", r->n_inside, r->n_operators, r->n_graphs,
-                  r->n_graphs == 1 ? "" : "s", n_outside > 0 && !args->verbose ? "; --verbose says why not all" : "");
-    cli_print_row("memory", "NPU scratch %s bytes", cli_commas(r->scratch));
-    cli_print_row("made by", "nucleon's converter: runs on the simulator, not on silicon");
-    for (size_t i = 0; args->verbose && i < n_outside; i++)
-        cli_print_row(i == 0 ? "outside" : "", "%s", r->outside[i]);
-}
-
-static int convert(struct nuc_compiler *c, struct cli_args *args)
+int cli_convert(struct nuc_compiler *c, struct cli_args *args)
 {
     struct nuc_convert_report report;
 
@@ -28,16 +14,21 @@ static int convert(struct nuc_compiler *c, struct cli_args *args)
     int code = cli_check(c, nuc_convert_model(c, args->input, args->output, &args->convert, &report));
     if (code == CLI_OK && args->json)
         code = cli_json_result(c, nuc_conversion_json(c, &report, &text), &text);
-    if (code == CLI_OK && !args->quiet)
-        print_converted(args, &report);
+    if (code == CLI_OK && !args->quiet) {
+        size_t n_outside = report.n_operators - report.n_inside;
+        char file[128];
+        cli_printf("%s\n", cli_file_text(args->output, file, sizeof file));
+        cli_print_row("placement", "%zu of %zu operators in %zu NeutronGraph%s%s", report.n_inside, report.n_operators,
+                      report.n_graphs, report.n_graphs == 1 ? "" : "s",
+                      n_outside > 0 && !args->verbose ? "; --verbose says why not all" : "");
+        cli_print_row("memory", "NPU scratch %s bytes", cli_commas(report.scratch));
+        cli_print_row("made by", "nucleon's converter: runs on the simulator, not on silicon");
+        for (size_t i = 0; args->verbose && i < n_outside; i++)
+            cli_print_row(i == 0 ? "outside" : "", "%s", report.outside[i]);
+    }
     if (code == CLI_OK && args->timings)
         cli_print_timings(c);
     return code;
-}
-
-int cli_convert(struct cli_args *args)
-{
-    return cli_with_compiler(args, convert);
 }
 
 static void print_quantized(const struct nuc_compiler *c, const struct cli_args *args)

@@ -101,7 +101,7 @@ int cli_make_report(struct cli_args *args)
 
 /* ---- compare-device ---- */
 
-static int compare_device(struct nuc_compiler *c, struct cli_args *args)
+int cli_compare_device(struct nuc_compiler *c, struct cli_args *args)
 {
     const struct nuc_device_test *t;
     const char *text;
@@ -119,9 +119,4 @@ static int compare_device(struct nuc_compiler *c, struct cli_args *args)
             cli_print_row("usually", "%s", t->usually);
     }
     return code == CLI_OK && !t->passed ? cli_report(NUC_PROPERTY, t->verdict) : code;
-}
-
-int cli_compare_device(struct cli_args *args)
-{
-    return cli_with_compiler(args, compare_device);
 }

@@ -107,7 +107,7 @@ int cli_ops(struct cli_args *args)
     return cli_with_compiler(args, list_operators);
 }
 
-static int list_targets(struct nuc_compiler *c, struct cli_args *args)
+int cli_targets(struct nuc_compiler *c, struct cli_args *args)
 {
     const char *text;
 
@@ -117,11 +117,6 @@ static int list_targets(struct nuc_compiler *c, struct cli_args *args)
     return code == CLI_OK ? cli_print(text) : code;
 }
 
-int cli_targets(struct cli_args *args)
-{
-    return cli_with_compiler(args, list_targets);
-}
-
 int cli_version(struct cli_args *args)
 {
     (void)args;
@@ -129,7 +124,7 @@ int cli_version(struct cli_args *args)
     return CLI_OK;
 }
 
-static int merge(struct nuc_compiler *c, struct cli_args *args)
+int cli_merge_kernel_selection(struct nuc_compiler *c, struct cli_args *args)
 {
     char file[128];
     int code = cli_check(c, nuc_merge_kernel_selections(c, args->positional, args->n_positional, args->output));
@@ -140,9 +135,4 @@ static int merge(struct nuc_compiler *c, struct cli_args *args)
                args->n_positional, args->n_positional == 1 ? "" : "s");
     cli_print_row("next", "compile it into the firmware instead of the driver's table of kernels");
     return code;
-}
-
-int cli_merge_kernel_selection(struct cli_args *args)
-{
-    return cli_with_compiler(args, merge);
 }

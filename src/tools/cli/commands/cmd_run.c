@@ -190,21 +190,6 @@ static double element(const struct nuc_tensor_info *t, const char *data, size_t 
 
 #define SHOWN_ELEMENTS 10
 
-/* Without --output: the first elements of each output of each sample. */
-static void print_results(const struct run *r)
-{
-    for (size_t k = 0; k < r->n_samples; k++) {
-        for (size_t i = 0; i < r->n_outputs; i++) {
-            const struct nuc_tensor_info *o = &r->outputs[i];
-            size_t count = o->bytes / nuc_dtype_size(o->dtype);
-            cli_printf("sample %zu %s:", k, o->name);
-            for (size_t e = 0; e < count && e < SHOWN_ELEMENTS; e++)
-                cli_printf(" %.6g", element(o, (const char *)r->results[i] + k * o->bytes, e));
-            cli_printf("%s\n", count > SHOWN_ELEMENTS ? " ..." : "");
-        }
-    }
-}
-
 static void print_found(const struct run *r, const struct nuc_found *f, bool is_new)
 {
     const enum nuc_decision_kind kind = nuc_runner_decision(r->program)->kind;
@@ -255,8 +240,19 @@ static int show(struct run *r, const struct cli_args *args)
         cli_json_number("samples", r->n_samples);
     if (args->output != NULL || args->json)
         code = write_results(r, args->output);
-    else if (!args->profile && r->counts == NULL)
-        print_results(r);
+    else if (!args->profile && r->counts == NULL) {
+        /* Without --output: the first elements of each output of each sample. */
+        for (size_t k = 0; k < r->n_samples; k++) {
+            for (size_t i = 0; i < r->n_outputs; i++) {
+                const struct nuc_tensor_info *o = &r->outputs[i];
+                size_t count = o->bytes / nuc_dtype_size(o->dtype);
+                cli_printf("sample %zu %s:", k, o->name);
+                for (size_t e = 0; e < count && e < SHOWN_ELEMENTS; e++)
+                    cli_printf(" %.6g", element(o, (const char *)r->results[i] + k * o->bytes, e));
+                cli_printf("%s\n", count > SHOWN_ELEMENTS ? " ..." : "");
+            }
+        }
+    }
     if (code == CLI_OK && r->counts != NULL)
         code = show_decisions(r);
     if (code == CLI_OK && (args->profile || args->etdump != NULL))
@@ -287,19 +283,6 @@ static int run_data(struct run *r, const struct cli_args *args)
 
 /* ---- a bundled program without other inputs ---- */
 
-static void print_case(const struct run *r, size_t index, const struct nuc_case_result *c)
-{
-    struct nuc_tensor_info o;
-
-    if (c->passed) {
-        cli_printf("case %zu: equal\n", index);
-    } else if (nuc_runner_output(r->program, c->output, &o) == NUC_OK) {
-        cli_printf("case %zu: %zu of %zu elements differ, the first is element %zu of %s: %.9g instead of %.9g\n",
-                   index, c->n_different, c->n_elements, c->element, o.name, element(&o, c->values, c->element),
-                   element(&o, c->expected, c->element));
-    }
-}
-
 static int verify(struct run *r, const struct cli_args *args)
 {
     const size_t n_cases = nuc_runner_n_cases(r->program);
@@ -314,15 +297,23 @@ static int verify(struct run *r, const struct cli_args *args)
         return cli_usage("run: %s goes with --input DATA: without it the test cases of a bundled program are compared, "
                          "and no more",
                          unused);
-
     for (size_t i = 0; i < n_cases; i++) {
         struct nuc_case_result result;
         int code = cli_check(r->compiler, nuc_runner_verify(r->program, i, &result));
         if (code != CLI_OK)
             return code;
         n_passed += result.passed;
-        if (!args->json && (!args->quiet || !result.passed))
-            print_case(r, i, &result);
+        if (!args->json && (!args->quiet || !result.passed)) {
+            struct nuc_tensor_info o;
+            if (result.passed) {
+                cli_printf("case %zu: equal\n", i);
+            } else if (nuc_runner_output(r->program, result.output, &o) == NUC_OK) {
+                cli_printf(
+                    "case %zu: %zu of %zu elements differ, the first is element %zu of %s: %.9g instead of %.9g\n", i,
+                    result.n_different, result.n_elements, result.element, o.name,
+                    element(&o, result.values, result.element), element(&o, result.expected, result.element));
+            }
+        }
     }
     if (args->json) {
         cli_json_number("test_cases", n_cases);
@@ -333,7 +324,7 @@ static int verify(struct run *r, const struct cli_args *args)
     return n_passed == n_cases ? CLI_OK : CLI_PROPERTY;
 }
 
-static int run(struct nuc_compiler *c, struct cli_args *args)
+int cli_run(struct nuc_compiler *c, struct cli_args *args)
 {
     struct run r = {.compiler = c};
     struct nuc_target_facts target;
@@ -355,9 +346,4 @@ static int run(struct nuc_compiler *c, struct cli_args *args)
     free(r.outputs);
     cli_profiler_release(&r.profiler);
     return code;
-}
-
-int cli_run(struct cli_args *args)
-{
-    return cli_with_compiler(args, run);
 }

@@ -57,25 +57,6 @@ static void print_wrapped(const char *indent, const char *text)
         cli_printf("%s%s\n", indent, cut_line(&rest, WIDTH - 1 - strlen(indent)));
 }
 
-static void print_db(double db, int width)
-{
-    if (isnan(db))
-        cli_printf(" %*s", width, "-");
-    else if (isinf(db))
-        cli_printf(" %*s", width, db > 0 ? "equal" : "-inf");
-    else
-        cli_printf(" %*.2f", width, db);
-}
-
-static void print_figures(const struct nuc_tune_trial *trial, bool accuracy)
-{
-    print_db(trial->sqnr, 7);
-    if (accuracy)
-        cli_printf(" %6.2f%%", 100 * trial->accuracy);
-    cli_printf(" %11s %9s %9s %5.1f\n", trial->cycles != 0 ? cli_commas(trial->cycles) : "-", cli_commas(trial->memory),
-               cli_commas(trial->program), trial->seconds);
-}
-
 static int print_trial(struct nuc_compiler *c, const struct cli_args *args, const struct nuc_tune_result *r,
                        size_t index)
 {
@@ -87,9 +68,18 @@ static int print_trial(struct nuc_compiler *c, const struct cli_args *args, cons
         return cli_report(NUC_NO_MEMORY, NULL);
     const char *first = *label == '\0' ? "as given" : cut_line(&rest, room);
     cli_printf("%c %-*s", index == r->best ? '*' : trial->unrivalled ? '+' : ' ', (int)room, first);
-    if (trial->compiled)
-        print_figures(trial, r->has_accuracy);
-    else
+    if (trial->compiled) {
+        if (isnan(trial->sqnr))
+            cli_printf(" %*s", 7, "-");
+        else if (isinf(trial->sqnr))
+            cli_printf(" %*s", 7, trial->sqnr > 0 ? "equal" : "-inf");
+        else
+            cli_printf(" %*.2f", 7, trial->sqnr);
+        if (r->has_accuracy)
+            cli_printf(" %6.2f%%", 100 * trial->accuracy);
+        cli_printf(" %11s %9s %9s %5.1f\n", trial->cycles != 0 ? cli_commas(trial->cycles) : "-",
+                   cli_commas(trial->memory), cli_commas(trial->program), trial->seconds);
+    } else
         cli_printf(" not possible\n");
     while (*rest != '\0')
         cli_printf("  %s\n", cut_line(&rest, room));
@@ -114,27 +104,7 @@ static int print_table(struct nuc_compiler *c, const struct cli_args *args, cons
     return code;
 }
 
-static void print_notes(const struct nuc_tune_result *r)
-{
-    cli_printf("* best   + every other one is worse in SQNR, cycles or memory\n");
-    if (r->calibrated_on)
-        cli_printf("%zu trials, compared on the sample that calibrates: give others with --dataset\n", r->n_trials);
-    else if (r->split)
-        cli_printf("%zu trials; samples: %zu calibrate, %zu others are compared\n", r->n_trials, r->n_calibration,
-                   r->n_compared);
-    else if (r->n_calibration > 0)
-        cli_printf("%zu trials; samples: %zu calibrate, %zu of the data set are compared\n", r->n_trials,
-                   r->n_calibration, r->n_compared);
-    else
-        cli_printf("%zu trials of a quantized model: there is no float one to compare with\n", r->n_trials);
-}
-
 /* ---- the command ---- */
-
-static const char *output_of(const struct cli_args *args)
-{
-    return args->output != NULL ? args->output : "best.pte";
-}
 
 /* What makes the program, in parts that a shell takes on lines of their own; the caller frees it. */
 static char *command_text(struct nuc_compiler *c, const struct cli_args *args, const struct nuc_tune_trial *trial)
@@ -157,32 +127,12 @@ static char *command_text(struct nuc_compiler *c, const struct cli_args *args, c
         cli_print_word(to, args->calibration);
     }
     fprintf(to, "%s%s\n-o ", *options != '\0' ? "\n" : "", options);
-    cli_print_word(to, output_of(args));
+    cli_print_word(to, args->output != NULL ? args->output : "best.pte");
     free(options);
     if (fclose(to) == 0)
         return text;
     free(text);
     return NULL;
-}
-
-/* In lines of 80 columns, continued as a shell continues them, where its parts are short enough. */
-static void print_command(char *text)
-{
-    size_t column = 0;
-
-    for (char *part = strtok(text, "\n"); part != NULL; part = strtok(NULL, "\n")) {
-        size_t length = strlen(part);
-        if (column > 0 && column + 1 + length > WIDTH - 3) {
-            cli_printf(" \\\n    ");
-            column = 4;
-        } else if (column > 0) {
-            cli_put(" ");
-            column++;
-        }
-        cli_put(part);
-        column += length;
-    }
-    cli_put("\n");
 }
 
 /* ---- JSON ---- */
@@ -239,15 +189,40 @@ static int print_result(struct nuc_compiler *c, const struct cli_args *args, con
 
     if (code != CLI_OK)
         return code;
-    if (!args->quiet)
-        print_notes(r);
+    if (!args->quiet) {
+        cli_printf("* best   + every other one is worse in SQNR, cycles or memory\n");
+        if (r->calibrated_on)
+            cli_printf("%zu trials, compared on the sample that calibrates: give others with --dataset\n", r->n_trials);
+        else if (r->split)
+            cli_printf("%zu trials; samples: %zu calibrate, %zu others are compared\n", r->n_trials, r->n_calibration,
+                       r->n_compared);
+        else if (r->n_calibration > 0)
+            cli_printf("%zu trials; samples: %zu calibrate, %zu of the data set are compared\n", r->n_trials,
+                       r->n_calibration, r->n_compared);
+        else
+            cli_printf("%zu trials of a quantized model: there is no float one to compare with\n", r->n_trials);
+    }
     if (r->best < r->n_trials) {
         char *command = command_text(c, args, &r->trials[r->best]);
         if (command == NULL)
             return cli_report(NUC_NO_MEMORY, NULL);
         for (size_t i = 0; i < r->n_changes; i++)
             cli_printf("for the caller: %s\n", r->changes[i]);
-        print_command(command);
+        /* In lines of 80 columns, continued as a shell continues them, where its parts are short enough. */
+        size_t column = 0;
+        for (char *part = strtok(command, "\n"); part != NULL; part = strtok(NULL, "\n")) {
+            size_t length = strlen(part);
+            if (column > 0 && column + 1 + length > WIDTH - 3) {
+                cli_printf(" \\\n    ");
+                column = 4;
+            } else if (column > 0) {
+                cli_put(" ");
+                column++;
+            }
+            cli_put(part);
+            column += length;
+        }
+        cli_put("\n");
         free(command);
     }
     return cli_print("");

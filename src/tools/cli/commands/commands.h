@@ -5,24 +5,25 @@
 #include "tools/cli/arguments/command_args.h"
 
 int cli_codegen(struct cli_args *args);
-int cli_compare_device(struct cli_args *args);
 int cli_compile(struct cli_args *args);
-int cli_convert(struct cli_args *args);
 int cli_evaluate(struct cli_args *args);
 int cli_explain(struct cli_args *args);
 int cli_inspect(struct cli_args *args);
 int cli_make_report(struct cli_args *args);
-int cli_merge_evaluations(struct cli_args *args);
-int cli_kernels(struct cli_args *args);
-int cli_pack(struct cli_args *args);
-int cli_plan(struct cli_args *args);
-int cli_merge_kernel_selection(struct cli_args *args);
 int cli_ops(struct cli_args *args);
 int cli_quantize(struct cli_args *args);
-int cli_run(struct cli_args *args);
-int cli_targets(struct cli_args *args);
 int cli_tune(struct cli_args *args);
 int cli_version(struct cli_args *args);
+
+int cli_compare_device(struct nuc_compiler *c, struct cli_args *args);
+int cli_convert(struct nuc_compiler *c, struct cli_args *args);
+int cli_kernels(struct nuc_compiler *c, struct cli_args *args);
+int cli_merge_evaluations(struct nuc_compiler *c, struct cli_args *args);
+int cli_merge_kernel_selection(struct nuc_compiler *c, struct cli_args *args);
+int cli_pack(struct nuc_compiler *c, struct cli_args *args);
+int cli_plan(struct nuc_compiler *c, struct cli_args *args);
+int cli_run(struct nuc_compiler *c, struct cli_args *args);
+int cli_targets(struct nuc_compiler *c, struct cli_args *args);
 
 /* ---- summaries (summary.c, quality.c) ---- */
 

@@ -14,25 +14,6 @@ static void print_decibel(double db)
     cli_printf("  %9s", text);
 }
 
-/* Of a long label the end, which says more than what it has in common with others. */
-static void print_label(const char *label)
-{
-    enum { WIDTH = 32 };
-    size_t length = strlen(label), from = length > WIDTH ? length - WIDTH + 2 : 0;
-
-    while (from > 0 && ((unsigned char)label[from] & 0xC0) == 0x80)
-        from++;
-    cli_printf("%s%-*s", from > 0 ? ".." : "", from > 0 ? WIDTH - 2 : WIDTH, label + from);
-}
-
-/* What a ratio to the signal does not tell. */
-static const char *remark(const struct nuc_node_score *s)
-{
-    const struct nuc_deviation *d = &s->float_program;
-
-    return d->n_not_finite != 0 ? "  not finite" : d->signal == 0 ? "  zero" : s->is_rescaled ? "  rescaled" : "";
-}
-
 static void print_unmatched(const struct nuc_node_evaluation *e)
 {
     if (e->n_unmatched == 0)
@@ -55,12 +36,22 @@ void cli_print_nodes(const struct nuc_node_evaluation *e, size_t n_samples, doub
     cli_printf("%-32s  %9s  %9s  %9s\n", "", "to float", "to quant.", "to float");
     for (size_t i = 0; i < e->n_nodes; i++) {
         const struct nuc_node_score *s = &e->nodes[i];
-        print_label(s->label);
+        /* Of a long label the end, which says more than what it has in common with others. */
+        enum { WIDTH = 32 };
+        size_t length = strlen(s->label), from = length > WIDTH ? length - WIDTH + 2 : 0;
+        while (from > 0 && ((unsigned char)s->label[from] & 0xC0) == 0x80)
+            from++;
+        cli_printf("%s%-*s", from > 0 ? ".." : "", from > 0 ? WIDTH - 2 : WIDTH, s->label + from);
         double program_db = s->is_rescaled ? s->rescaled_program_db : s->float_program.sqnr_db;
         print_decibel(s->is_rescaled ? s->rescaled_quantized_db : s->float_quantized.sqnr_db);
         print_decibel(s->quantized_program.sqnr_db);
         print_decibel(program_db);
-        cli_printf("%s\n", remark(s));
+        /* What a ratio to the signal does not tell. */
+        const struct nuc_deviation *d = &s->float_program;
+        cli_printf("%s\n", d->n_not_finite != 0 ? "  not finite"
+                           : d->signal == 0     ? "  zero"
+                           : s->is_rescaled     ? "  rescaled"
+                                                : "");
         n_rescaled += s->is_rescaled;
         if (diverging == NULL && program_db < threshold)
             diverging = s;

@@ -31,11 +31,6 @@ static void print_share(const char *what, size_t part, size_t whole)
     cli_printf("%-22s %7.2f %%  (%zu of %zu)\n", what, percent(part, whole), part, whole);
 }
 
-static void print_difference(double points)
-{
-    cli_printf("%-22s %+7.2f points\n", "difference", no_minus_zero(points) + 0.0);
-}
-
 static double per_second(size_t n, double seconds)
 {
     return seconds > 0 ? (double)n / seconds : 0;
@@ -43,58 +38,29 @@ static double per_second(size_t n, double seconds)
 
 /* ---- outputs ---- */
 
-static void shape_text(const struct nuc_tensor_info *t, char *text, size_t size)
-{
-    size_t n = (size_t)snprintf(text, size, "[");
-
-    for (size_t i = 0; i < t->rank && n < size; i++)
-        n += (size_t)snprintf(text + n, size - n, "%s%lld", i == 0 ? "" : ", ", (long long)t->sizes[i]);
-    if (n < size)
-        snprintf(text + n, size - n, "]");
-}
-
-static void print_output(const struct nuc_output_score *o)
-{
-    const struct nuc_deviation *d = &o->deviation;
-    char shape[64], db[32];
-
-    shape_text(&o->info, shape, sizeof shape);
-    cli_printf("%-22.22s %-18.18s", o->name, shape);
-    if (o->is_integer) {
-        cli_printf(" %7.2f %%  of %zu elements equal\n", percent(d->n_equal, d->n_elements), d->n_elements);
-        return;
-    }
-    cli_decibel_text(d->sqnr_db, db, sizeof db);
-    cli_printf(" %9s %11.4g %11.4g\n", db, d->mse, d->max_error);
-}
-
-/* What is unusual about the numbers of an output. */
-static void print_remarks(const struct nuc_evaluation *e, const struct nuc_output_score *o)
-{
-    const struct nuc_deviation *d = &o->deviation;
-
-    if (d->n_nan != 0 || d->n_infinite != 0)
-        cli_printf("'%.32s': %zu NaN, %zu infinities of %zu elements\n", o->name, d->n_nan, d->n_infinite,
-                   d->n_elements);
-    if (!e->has_reference || o->is_integer)
-        return;
-    if (d->n_of_not_finite != 0)
-        cli_printf("'%.32s': not finite in the reference: %zu\n", o->name, d->n_of_not_finite);
-    if (d->n_broken != 0)
-        cli_printf("'%.32s': not finite in one alone: %zu, so there is no SQNR\n", o->name, d->n_broken);
-    if (d->signal == 0 && d->max >= d->min)
-        cli_printf("'%.32s': the reference is zero throughout\n", o->name);
-    else if (d->max == d->min)
-        cli_printf("'%.32s': the reference is %g throughout\n", o->name, d->min);
-}
-
 static void print_outputs(const struct nuc_evaluation *e)
 {
     if (!e->has_reference)
         return;
     cli_printf("\n%-22s %-18s %9s %11s %11s\n", "output", "shape", "SQNR dB", "MSE", "max error");
-    for (size_t i = 0; i < e->n_outputs; i++)
-        print_output(&e->outputs[i]);
+    for (size_t i = 0; i < e->n_outputs; i++) {
+        const struct nuc_output_score *o = &e->outputs[i];
+        const struct nuc_deviation *d = &o->deviation;
+        char shape[64], db[32];
+        size_t size = sizeof shape;
+        size_t n = (size_t)snprintf(shape, size, "[");
+        for (size_t k = 0; k < o->info.rank && n < size; k++)
+            n += (size_t)snprintf(shape + n, size - n, "%s%lld", k == 0 ? "" : ", ", (long long)o->info.sizes[k]);
+        if (n < size)
+            snprintf(shape + n, size - n, "]");
+        cli_printf("%-22.22s %-18.18s", o->name, shape);
+        if (o->is_integer) {
+            cli_printf(" %7.2f %%  of %zu elements equal\n", percent(d->n_equal, d->n_elements), d->n_elements);
+            continue;
+        }
+        cli_decibel_text(d->sqnr_db, db, sizeof db);
+        cli_printf(" %9s %11.4g %11.4g\n", db, d->mse, d->max_error);
+    }
 }
 
 /* ---- tasks ---- */
@@ -119,8 +85,10 @@ static void print_accuracy(const struct nuc_evaluation *e, const struct nuc_outp
     if (e->has_reference)
         print_share("reference accuracy", r->n_right, r->n);
     print_share("program accuracy", p->n_right, p->n);
-    if (e->has_reference)
-        print_difference(percent(p->n_right, p->n) - percent(r->n_right, r->n));
+    if (e->has_reference) {
+        double points = percent(p->n_right, p->n) - percent(r->n_right, r->n);
+        cli_printf("%-22s %+7.2f points\n", "difference", no_minus_zero(points) + 0.0);
+    }
     if (p->top != 0 && e->has_reference)
         print_top("reference", r);
     if (p->top != 0)
@@ -130,19 +98,6 @@ static void print_accuracy(const struct nuc_evaluation *e, const struct nuc_outp
     if (e->has_reference)
         print_mean_iou("reference mean IoU", r);
     print_mean_iou("program mean IoU", p);
-}
-
-static void print_last_decisions(const struct nuc_evaluation *e, const struct nuc_output_score *o)
-{
-    const struct nuc_last_decisions *last = &o->last_step;
-
-    cli_printf("at the last steps of the %zu sequences:\n", e->n_sequences);
-    if (o->labels != NULL && e->has_reference)
-        print_share("  reference accuracy", last->n_reference_right, last->n_labelled);
-    if (o->labels != NULL)
-        print_share("  program accuracy", last->n_program_right, last->n_labelled);
-    if (e->has_reference)
-        print_share("  agreement", last->n_agree, last->n_decisions);
 }
 
 static void print_classes(const struct nuc_evaluation *e, const struct nuc_output_score *o, bool confusion)
@@ -161,8 +116,16 @@ static void print_classes(const struct nuc_evaluation *e, const struct nuc_outpu
         print_accuracy(e, o);
     if (e->has_reference)
         print_share("agreement", o->n_agree, o->n_decisions);
-    if (e->n_sequences > 1)
-        print_last_decisions(e, o);
+    if (e->n_sequences > 1) {
+        const struct nuc_last_decisions *last = &o->last_step;
+        cli_printf("at the last steps of the %zu sequences:\n", e->n_sequences);
+        if (o->labels != NULL && e->has_reference)
+            print_share("  reference accuracy", last->n_reference_right, last->n_labelled);
+        if (o->labels != NULL)
+            print_share("  program accuracy", last->n_program_right, last->n_labelled);
+        if (e->has_reference)
+            print_share("  agreement", last->n_agree, last->n_decisions);
+    }
     if (o->n_undecided != 0)
         cli_printf("%-22s %zu of %zu %s: scores are NaN\n", "undecided", o->n_undecided, o->n_decisions, what);
     if (o->n_ignored != 0)
@@ -179,21 +142,6 @@ static void print_error(const char *what, double reference, double program, bool
         cli_printf("%-22s %12s %12.5g\n", what, "", program);
 }
 
-static void print_regression(const struct nuc_evaluation *e, const struct nuc_output_score *o)
-{
-    const struct nuc_deviation *p = &o->program_error, *r = &o->reference_error;
-    char reference[32] = "", program[32];
-
-    cli_printf("\n%-22s %12s %12s\n", "against the labels", e->has_reference ? "reference" : "", "program");
-    print_error("MSE", r->mse, p->mse, e->has_reference);
-    print_error("MAE", r->mae, p->mae, e->has_reference);
-    print_error("max error", r->max_error, p->max_error, e->has_reference);
-    if (e->has_reference)
-        cli_decibel_text(r->psnr_db, reference, sizeof reference);
-    cli_decibel_text(p->psnr_db, program, sizeof program);
-    cli_printf("%-22s %12s %12s\n", "PSNR dB", reference, program);
-}
-
 static void print_task(const struct nuc_evaluation *e, const struct nuc_output_score *o, bool confusion)
 {
     char db[32];
@@ -208,8 +156,18 @@ static void print_task(const struct nuc_evaluation *e, const struct nuc_output_s
         cli_printf("%-22s %10s dB  between program and reference\n", "PSNR", db);
         cli_printf("%-22s %10.4g\n", "MAE", o->deviation.mae);
     }
-    if (o->labels != NULL)
-        print_regression(e, o);
+    if (o->labels != NULL) {
+        const struct nuc_deviation *p = &o->program_error, *r = &o->reference_error;
+        char reference[32] = "", program[32];
+        cli_printf("\n%-22s %12s %12s\n", "against the labels", e->has_reference ? "reference" : "", "program");
+        print_error("MSE", r->mse, p->mse, e->has_reference);
+        print_error("MAE", r->mae, p->mae, e->has_reference);
+        print_error("max error", r->max_error, p->max_error, e->has_reference);
+        if (e->has_reference)
+            cli_decibel_text(r->psnr_db, reference, sizeof reference);
+        cli_decibel_text(p->psnr_db, program, sizeof program);
+        cli_printf("%-22s %12s %12s\n", "PSNR dB", reference, program);
+    }
 }
 
 static void print_class(int64_t class)
@@ -346,8 +304,24 @@ void cli_print_evaluation(const struct nuc_evaluation *e, bool confusion)
     print_steps(e);
     print_decisions(e);
     print_outputs(e);
-    for (size_t i = 0; i < e->n_outputs; i++)
-        print_remarks(e, &e->outputs[i]);
+    for (size_t i = 0; i < e->n_outputs; i++) {
+        /* What is unusual about the numbers of an output. */
+        const struct nuc_output_score *o = &e->outputs[i];
+        const struct nuc_deviation *d = &o->deviation;
+        if (d->n_nan != 0 || d->n_infinite != 0)
+            cli_printf("'%.32s': %zu NaN, %zu infinities of %zu elements\n", o->name, d->n_nan, d->n_infinite,
+                       d->n_elements);
+        if (!e->has_reference || o->is_integer)
+            continue;
+        if (d->n_of_not_finite != 0)
+            cli_printf("'%.32s': not finite in the reference: %zu\n", o->name, d->n_of_not_finite);
+        if (d->n_broken != 0)
+            cli_printf("'%.32s': not finite in one alone: %zu, so there is no SQNR\n", o->name, d->n_broken);
+        if (d->signal == 0 && d->max >= d->min)
+            cli_printf("'%.32s': the reference is zero throughout\n", o->name);
+        else if (d->max == d->min)
+            cli_printf("'%.32s': the reference is %g throughout\n", o->name, d->min);
+    }
     for (size_t i = 0; i < e->n_outputs; i++) {
         any |= e->outputs[i].labels != NULL;
         print_task(e, &e->outputs[i], confusion);

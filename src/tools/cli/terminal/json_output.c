@@ -46,16 +46,6 @@ static FILE *next_item(struct growing *g)
     return g->to;
 }
 
-static void put_character(FILE *to, uint32_t c)
-{
-    if (c > 0xffff)
-        fprintf(to, "\\u%04x\\u%04x", (unsigned)(0xd800 + ((c - 0x10000) >> 10)), (unsigned)(0xdc00 + (c & 0x3ff)));
-    else if (c > 0x7e || c < 0x20)
-        fprintf(to, "\\u%04x", (unsigned)c);
-    else
-        fprintf(to, "%s%c", c == '"' || c == '\\' ? "\\" : "", (int)c);
-}
-
 /* In ASCII; bytes that are no character become \xHH, as elsewhere. */
 static void put_string(FILE *to, const char *text)
 {
@@ -66,8 +56,15 @@ static void put_string(FILE *to, const char *text)
         uint32_t c = nuc_text_character(p, &bytes);
         if (bytes == 0)
             fprintf(to, "\\\\x%02x", (unsigned)(unsigned char)*p);
-        else
-            put_character(to, c);
+        else {
+            if (c > 0xffff)
+                fprintf(to, "\\u%04x\\u%04x", (unsigned)(0xd800 + ((c - 0x10000) >> 10)),
+                        (unsigned)(0xdc00 + (c & 0x3ff)));
+            else if (c > 0x7e || c < 0x20)
+                fprintf(to, "\\u%04x", (unsigned)c);
+            else
+                fprintf(to, "%s%c", c == '"' || c == '\\' ? "\\" : "", (int)c);
+        }
     }
     fputc('"', to);
 }
@@ -175,15 +172,6 @@ void cli_json_error(const char *text)
 
 /* ---- the object ---- */
 
-static void print_invocation(void)
-{
-    char *text = cli_invocation_text(json.argc, json.argv);
-
-    json.failed = json.failed || text == NULL;
-    put_string(stdout, text != NULL ? text : "");
-    free(text);
-}
-
 /* What was added, which is closed with that. */
 static const char *text_of(struct growing *g)
 {
@@ -201,24 +189,6 @@ static void print_list(const char *name, struct growing *g)
     printf(",\n \"%s\": [%s%s%s]", name, *items != '\0' ? "\n" : "", items, *items != '\0' ? "\n " : "");
 }
 
-static void print_object(int code)
-{
-    printf("{\n \"schema\": 1,\n \"command\": ");
-    put_string(stdout, json.argc > 0 ? json.argv[0] : "");
-    printf(",\n \"nucleon\": \"%s\",\n \"invocation\": ", nuc_version());
-    print_invocation();
-    const char *members = text_of(&json.members), *error = text_of(&json.error);
-    printf("%s%s", *members != '\0' ? ",\n" : "", members);
-    print_list("files", &json.files);
-    if (json.timings.to != NULL)
-        print_list("timings", &json.timings);
-    print_list("warnings", &json.warnings);
-    if (code != CLI_OK)
-        printf(",\n \"error\": {\"code\": %d, \"message\": %s}\n}\n", code, *error != '\0' ? error : "\"\"");
-    else
-        printf(",\n \"error\": null\n}\n");
-}
-
 static void release(struct growing *g)
 {
     if (g->to != NULL)
@@ -231,8 +201,25 @@ bool cli_json_end(int code)
     cli_hide_progress();
     if (json.on && json.whole != NULL && code != CLI_BAD_INPUT && code != CLI_BAD_USAGE)
         fputs(json.whole, stdout);
-    else if (json.on)
-        print_object(code);
+    else if (json.on) {
+        printf("{\n \"schema\": 1,\n \"command\": ");
+        put_string(stdout, json.argc > 0 ? json.argv[0] : "");
+        printf(",\n \"nucleon\": \"%s\",\n \"invocation\": ", nuc_version());
+        char *text = cli_invocation_text(json.argc, json.argv);
+        json.failed = json.failed || text == NULL;
+        put_string(stdout, text != NULL ? text : "");
+        free(text);
+        const char *members = text_of(&json.members), *error = text_of(&json.error);
+        printf("%s%s", *members != '\0' ? ",\n" : "", members);
+        print_list("files", &json.files);
+        if (json.timings.to != NULL)
+            print_list("timings", &json.timings);
+        print_list("warnings", &json.warnings);
+        if (code != CLI_OK)
+            printf(",\n \"error\": {\"code\": %d, \"message\": %s}\n}\n", code, *error != '\0' ? error : "\"\"");
+        else
+            printf(",\n \"error\": null\n}\n");
+    }
     release(&json.members);
     release(&json.files);
     release(&json.timings);

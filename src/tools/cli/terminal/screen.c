@@ -170,21 +170,6 @@ static void *draw_on(void *unused)
     return NULL;
 }
 
-static void start_drawing(void)
-{
-    sigset_t all, before;
-    pthread_t thread;
-
-    /* Signals go to the thread that works. */
-    sigfillset(&all);
-    pthread_sigmask(SIG_SETMASK, &all, &before);
-    line.drawing = true;
-    line.alone = pthread_create(&thread, NULL, draw_on, NULL) != 0;
-    if (!line.alone)
-        pthread_detach(thread);
-    pthread_sigmask(SIG_SETMASK, &before, NULL);
-}
-
 static bool is_terminal(void)
 {
     const char *term = getenv("TERM");
@@ -198,8 +183,18 @@ void cli_progress(void *user, const char *what, size_t done, size_t total)
     (void)user;
     if (is_quiet || !is_terminal())
         return;
-    if (!line.drawing)
-        start_drawing();
+    if (!line.drawing) {
+        sigset_t all, before;
+        pthread_t thread;
+        /* Signals go to the thread that works. */
+        sigfillset(&all);
+        pthread_sigmask(SIG_SETMASK, &all, &before);
+        line.drawing = true;
+        line.alone = pthread_create(&thread, NULL, draw_on, NULL) != 0;
+        if (!line.alone)
+            pthread_detach(thread);
+        pthread_sigmask(SIG_SETMASK, &before, NULL);
+    }
     pthread_mutex_lock(&line.lock);
     if (!line.active || strcmp(line.what, what) != 0 || done < line.done) {
         snprintf(line.what, sizeof line.what, "%s", what);
