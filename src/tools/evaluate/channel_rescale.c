@@ -40,34 +40,28 @@ size_t nuc_channel_count(const struct nuc_channel_sums *s, size_t which)
     return s->sizes[channel_axis(s, which)];
 }
 
-/* One sample along one axis, in the order of its elements. */
-static void sum_sample(struct nuc_channel_sums *s, size_t axis, const float *f, const float *q, const float *p,
-                       size_t count)
-{
-    size_t inner = 1;
-
-    memset(s->sample, 0, s->sizes[axis] * sizeof *s->sample);
-    for (size_t i = axis + 1; i < s->rank; i++)
-        inner *= s->sizes[i];
-    for (size_t i = 0; i < count; i++) {
-        double *of = s->sample[i / inner % s->sizes[axis]];
-        double a = (double)f[i], b = (double)q[i], d = (double)p[i];
-        if (!isfinite(a) || !isfinite(b) || !isfinite(d))
-            continue;
-        of[NUC_FF] += a * a;
-        of[NUC_FQ] += a * b;
-        of[NUC_QQ] += b * b;
-        of[NUC_FP] += a * d;
-        of[NUC_PP] += d * d;
-    }
-}
-
 void nuc_channel_sums_add(struct nuc_context *cx, struct nuc_channel_sums *s, const float *f, const float *q,
                           const float *p, size_t count)
 {
     s->n_elements += count;
     for (size_t which = 0; which < s->n_axes; which++) {
-        sum_sample(s, channel_axis(s, which), f, q, p, count);
+        /* One sample along one axis, in the order of its elements. */
+        size_t axis = channel_axis(s, which);
+        size_t inner = 1;
+        memset(s->sample, 0, s->sizes[axis] * sizeof *s->sample);
+        for (size_t i = axis + 1; i < s->rank; i++)
+            inner *= s->sizes[i];
+        for (size_t i = 0; i < count; i++) {
+            double *of = s->sample[i / inner % s->sizes[axis]];
+            double a = (double)f[i], b = (double)q[i], d = (double)p[i];
+            if (!isfinite(a) || !isfinite(b) || !isfinite(d))
+                continue;
+            of[NUC_FF] += a * a;
+            of[NUC_FQ] += a * b;
+            of[NUC_QQ] += b * b;
+            of[NUC_FP] += a * d;
+            of[NUC_PP] += d * d;
+        }
         for (size_t i = 0; i < nuc_channel_count(s, which); i++) {
             for (size_t k = 0; k < NUC_N_PRODUCTS; k++)
                 nuc_exact_add(cx, &s->of[which][i].of[k], s->sample[i][k]);
@@ -86,20 +80,6 @@ void nuc_channel_sums_merge(struct nuc_context *cx, struct nuc_channel_sums *to,
     }
 }
 
-/* Errors after each channel has been multiplied by the factor that fits the quantized model best. */
-static void add_errors(const struct nuc_channel_sum *c, struct nuc_sqnr *quantized, struct nuc_sqnr *program)
-{
-    double sums[NUC_N_PRODUCTS];
-
-    for (size_t k = 0; k < NUC_N_PRODUCTS; k++)
-        sums[k] = nuc_exact_value(&c->of[k]);
-    double factor = sums[NUC_QQ] > 0 && sums[NUC_FQ] > 0 ? sums[NUC_FQ] / sums[NUC_QQ] : 1;
-    quantized->signal += sums[NUC_FF];
-    program->signal += sums[NUC_FF];
-    quantized->noise += fmax(0, sums[NUC_FF] - 2 * factor * sums[NUC_FQ] + factor * factor * sums[NUC_QQ]);
-    program->noise += fmax(0, sums[NUC_FF] - 2 * factor * sums[NUC_FP] + factor * factor * sums[NUC_PP]);
-}
-
 void nuc_channel_sums_finish(const struct nuc_channel_sums *s, struct nuc_node_score *score)
 {
     double best = score->float_quantized.sqnr_db + LEAST_GAIN_DB;
@@ -109,8 +89,17 @@ void nuc_channel_sums_finish(const struct nuc_channel_sums *s, struct nuc_node_s
         size_t channels = nuc_channel_count(s, which);
         if (s->n_elements < channels * LEAST_ELEMENTS)
             continue;
-        for (size_t i = 0; i < channels; i++)
-            add_errors(&s->of[which][i], &quantized, &program);
+        for (size_t i = 0; i < channels; i++) {
+            /* Errors after each channel has been multiplied by the factor that fits the quantized model best. */
+            double sums[NUC_N_PRODUCTS];
+            for (size_t k = 0; k < NUC_N_PRODUCTS; k++)
+                sums[k] = nuc_exact_value(&s->of[which][i].of[k]);
+            double factor = sums[NUC_QQ] > 0 && sums[NUC_FQ] > 0 ? sums[NUC_FQ] / sums[NUC_QQ] : 1;
+            quantized.signal += sums[NUC_FF];
+            program.signal += sums[NUC_FF];
+            quantized.noise += fmax(0, sums[NUC_FF] - 2 * factor * sums[NUC_FQ] + factor * factor * sums[NUC_QQ]);
+            program.noise += fmax(0, sums[NUC_FF] - 2 * factor * sums[NUC_FP] + factor * factor * sums[NUC_PP]);
+        }
         if (quantized.signal == 0 || nuc_sqnr_db(&quantized) < best)
             continue;
         best = nuc_sqnr_db(&quantized);

@@ -145,19 +145,6 @@ static void check_range(const struct nuc_scoring *s, const struct nuc_scored_out
              (long long)classes - 1, (long long)o->labels[bad]);
 }
 
-/* Outputs that are class indices do not tell how many classes there are: as many as labels name. */
-static void count_classes(const struct nuc_scoring *s, struct nuc_scored_output *o, const char *name)
-{
-    int64_t most = 0;
-
-    for (size_t i = 0; i < n_rows(s, o); i++)
-        most = o->labels[i] > most ? o->labels[i] : most;
-    if (most >= 1 << 24)
-        nuc_fail(s->cx, NUC_BAD_INPUT, "%s: array '%s' has the label %lld: labels are class indices from 0",
-                 s->data->path, name, (long long)most);
-    o->score->n_classes = (size_t)most + 1;
-}
-
 static void keep_classes(const struct nuc_scoring *s, struct nuc_scored_output *o, const struct nuc_array_info *a,
                          bool one_hot)
 {
@@ -166,8 +153,16 @@ static void keep_classes(const struct nuc_scoring *s, struct nuc_scored_output *
     for (size_t i = 0; i < n_rows(s, o); i++)
         labels[i] = one_hot ? hot_class(&o->scores, a, i) : whole_number(a, i);
     o->labels = labels;
-    if (o->score->is_index)
-        count_classes(s, o, a->name);
+    if (o->score->is_index) {
+        /* Outputs that are class indices do not tell how many classes there are: as many as labels name. */
+        int64_t most = 0;
+        for (size_t i = 0; i < n_rows(s, o); i++)
+            most = o->labels[i] > most ? o->labels[i] : most;
+        if (most >= 1 << 24)
+            nuc_fail(s->cx, NUC_BAD_INPUT, "%s: array '%s' has the label %lld: labels are class indices from 0",
+                     s->data->path, a->name, (long long)most);
+        o->score->n_classes = (size_t)most + 1;
+    }
     check_range(s, o, a->name);
     if (a->dtype == NUC_BOOL && o->score->n_classes > 2 && !one_hot)
         nuc_warn(s->cx, "%s: array '%s' is bool, so that only 2 of the %zu classes of output '%s' are labels",
@@ -286,38 +281,22 @@ static bool take_one_hot(const struct nuc_scoring *s, size_t i, const struct nuc
     return true;
 }
 
-static void note_not_finite(const struct nuc_scoring *s, const struct nuc_array_info *a, size_t n_elements)
+static void take_targets(const struct nuc_scoring *s, size_t i, const struct nuc_array_info *a)
 {
+    struct nuc_scored_output *o = &s->outputs[i];
     struct nuc_data_range r = {.least = (double)INFINITY, .most = -(double)INFINITY};
     const float *narrow = a->dtype == NUC_F32 ? a->data : NULL;
     const double *wide = a->dtype == NUC_F64 ? a->data : NULL;
 
     for (size_t k = 0; (narrow != NULL || wide != NULL) && k < a->bytes / nuc_dtype_size(a->dtype); k++) {
         float x = narrow != NULL ? narrow[k] : (float)wide[k];
-        nuc_look_at(&r, k / n_elements, &x, 1, (double)NAN, (double)NAN);
+        nuc_look_at(&r, k / o->n_elements, &x, 1, (double)NAN, (double)NAN);
     }
     nuc_warn_of_not_finite(s->cx, s->data->path, a->name, &r);
-}
-
-static void take_targets(const struct nuc_scoring *s, size_t i, const struct nuc_array_info *a)
-{
-    struct nuc_scored_output *o = &s->outputs[i];
-
-    note_not_finite(s, a, o->n_elements);
     o->targets = a;
     o->score->task = NUC_TASK_REGRESS;
     o->score->because = s->options->task == NUC_TASK_REGRESS ? "asked for" : "labels have its shape";
     o->score->n_classes = 0;
-}
-
-/* Class indices an integer output has for a label: 1, or along its last axis those of the best; 0: it does not fit. */
-static size_t n_ranks(const struct nuc_scoring *s, const struct nuc_scored_output *o, const struct nuc_array_info *a)
-{
-    const struct nuc_tensor_info *t = &o->score->info;
-
-    if (holds(s, a, t, NO_AXIS))
-        return 1;
-    return t->rank > 0 && holds(s, a, t, t->rank - 1) ? (size_t)t->sizes[t->rank - 1] : 0;
 }
 
 /* Whether the array holds labels of the output, which then has them. */
@@ -333,7 +312,12 @@ static bool take(const struct nuc_scoring *s, size_t i, const struct nuc_array_i
         return whole;
     }
     if (o->score->is_integer) {
-        size_t ranks = n_ranks(s, o, a);
+        /* Class indices an integer output has for a label: 1, or along its last axis those of the best; 0: it does not
+         * fit. */
+        const struct nuc_tensor_info *t = &o->score->info;
+        size_t ranks = holds(s, a, t, NO_AXIS)                      ? 1
+                       : t->rank > 0 && holds(s, a, t, t->rank - 1) ? (size_t)t->sizes[t->rank - 1]
+                                                                    : 0;
         if (ranks == 0 || !holds_whole_numbers(a))
             return false;
         nuc_scores_are_indices(o, ranks);
@@ -360,20 +344,6 @@ static bool take(const struct nuc_scoring *s, size_t i, const struct nuc_array_i
 }
 
 /* ---- arrays ---- */
-
-/* "label0", "label_NAME": of that output. */
-static bool belongs_to(const char *name, const struct nuc_output_score *o, size_t index)
-{
-    char numbered[32];
-
-    snprintf(numbered, sizeof numbered, "label%zu", index);
-    return strcmp(name, numbered) == 0 || (strncmp(name, "label_", 6) == 0 && strcmp(name + 6, o->name) == 0);
-}
-
-static bool is_common(const char *name)
-{
-    return strcmp(name, "label") == 0 || strcmp(name, "labels") == 0;
-}
 
 _Noreturn static void refuse(const struct nuc_scoring *s, const struct nuc_array_info *a, size_t i)
 {
@@ -403,7 +373,12 @@ static bool try_output(struct nuc_scoring *s, size_t i, const struct nuc_array_i
 static void give_named(struct nuc_scoring *s, const struct nuc_array_info *a)
 {
     for (size_t i = 0; i < s->result->n_outputs; i++) {
-        if (belongs_to(a->name, s->outputs[i].score, i) && !try_output(s, i, a, true))
+        /* "label0", "label_NAME": of that output. */
+        char numbered[32];
+        snprintf(numbered, sizeof numbered, "label%zu", i);
+        if ((strcmp(a->name, numbered) == 0 ||
+             (strncmp(a->name, "label_", 6) == 0 && strcmp(a->name + 6, s->outputs[i].score->name) == 0)) &&
+            !try_output(s, i, a, true))
             refuse(s, a, i);
     }
 }
@@ -456,7 +431,8 @@ void nuc_find_labels(struct nuc_scoring *s)
     /* Those that name their output first. */
     for (int common = 0; common < 2; common++) {
         for (size_t i = 0; i < n; i++) {
-            if (!nuc_is_label_array(arrays[i].name) || is_common(arrays[i].name) != common ||
+            if (!nuc_is_label_array(arrays[i].name) ||
+                (strcmp(arrays[i].name, "label") == 0 || strcmp(arrays[i].name, "labels") == 0) != common ||
                 nuc_is_decision_label(s, arrays[i].name))
                 continue;
             s->of_sequences = nuc_label_steps(s, &arrays[i]);

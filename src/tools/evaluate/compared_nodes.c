@@ -105,21 +105,6 @@ static void open_group(struct comparison *k, struct group *g)
     }
 }
 
-/* The program as it is against what comes of compiling the quantized model with its inner values as outputs. */
-static void compare_own(const struct comparison *k, const struct group *g)
-{
-    for (size_t i = 0; i < g->n_own; i++) {
-        struct nuc_tensor_info t;
-        check(k, nuc_model_output(g->quantized, i, &t));
-        size_t size = nuc_dtype_size(t.dtype);
-        for (size_t e = 0; e < t.bytes / size; e++) {
-            const char *a = g->program_out[i], *b = g->whole_out[i];
-            k->result->n_elements++;
-            k->result->n_unequal += memcmp(a + e * size, b + e * size, size) != 0;
-        }
-    }
-}
-
 static void run_sample(const struct comparison *k, const struct group *g, size_t sample)
 {
     check(k, nuc_dataset_sample(k->data, sample, g->inputs));
@@ -133,8 +118,19 @@ static void run_sample(const struct comparison *k, const struct group *g, size_t
     check(k, nuc_model_run(g->quantized, g->inputs, g->quantized_out));
     check(k, nuc_runner_run(g->program, g->inputs, g->program_out));
     check(k, nuc_runner_run(k->runner, g->inputs, g->whole_out));
-    if (g->first == 0)
-        compare_own(k, g);
+    if (g->first == 0) {
+        /* The program as it is against what comes of compiling the quantized model with its inner values as outputs. */
+        for (size_t i = 0; i < g->n_own; i++) {
+            struct nuc_tensor_info t;
+            check(k, nuc_model_output(g->quantized, i, &t));
+            size_t size = nuc_dtype_size(t.dtype);
+            for (size_t e = 0; e < t.bytes / size; e++) {
+                const char *a = g->program_out[i], *b = g->whole_out[i];
+                k->result->n_elements++;
+                k->result->n_unequal += memcmp(a + e * size, b + e * size, size) != 0;
+            }
+        }
+    }
     for (size_t i = 0; i < g->n; i++) {
         struct nuc_node_score *score = &k->scores[g->first + i];
         struct nuc_tensor_info t;

@@ -116,19 +116,6 @@ static bool is_label(const struct nuc_decision_rule *d, const struct nuc_array_i
     return v >= -1 && v < d->views[d->n_views - 1].values && !(v < floor(v) || v > floor(v));
 }
 
-static void check_labels(const struct nuc_scoring *s, const struct nuc_decision_rule *d, const struct nuc_array_info *a)
-{
-    size_t n = 1;
-
-    for (size_t i = 0; i < a->rank; i++)
-        n *= (size_t)a->sizes[i];
-    for (size_t i = 0; i < n; i++) {
-        if (!is_label(d, a, i))
-            nuc_fail(s->cx, NUC_BAD_INPUT, "%s: array '%s' has %g for sample %zu, it takes %s", s->data->path, a->name,
-                     label_at(a, i), i / (n / (size_t)a->sizes[0]), shape_of(s->cx, d, all_samples(s)));
-    }
-}
-
 static void open_reference(struct nuc_scoring *s, const struct nuc_decision_rule *of, struct nuc_decision_scoring *p)
 {
     struct nuc_decision_rule *d = nuc_copy(s->cx, of, sizeof *d);
@@ -167,7 +154,15 @@ void nuc_open_decision_scores(struct nuc_scoring *s)
             nuc_fail(s->cx, NUC_BAD_INPUT, "%s: array '%s' is %s %s, it takes %s", s->data->path, p->array.name,
                      nuc_dtype_name(p->array.dtype), nuc_sizes_text(s->cx, p->array.sizes, p->array.rank),
                      shape_of(s->cx, d, all_samples(s)));
-        check_labels(s, d, &p->array);
+        size_t n = 1;
+        for (size_t k = 0; k < p->array.rank; k++)
+            n *= (size_t)p->array.sizes[k];
+        for (size_t k = 0; k < n; k++) {
+            if (!is_label(d, &p->array, k))
+                nuc_fail(s->cx, NUC_BAD_INPUT, "%s: array '%s' has %g for sample %zu, it takes %s", s->data->path,
+                         p->array.name, label_at(&p->array, k), k / (n / (size_t)p->array.sizes[0]),
+                         shape_of(s->cx, d, all_samples(s)));
+        }
         p->labels = &p->array;
         break;
     }
@@ -549,22 +544,6 @@ static void read_marks(const struct nuc_json *from, const char *key, const struc
     }
 }
 
-static void read_sizes(const struct nuc_json *from, struct nuc_array_info *a)
-{
-    const struct nuc_json sizes = nuc_json_field(from, "sizes");
-
-    a->dtype = NUC_F64;
-    a->rank = nuc_json_count(&sizes) + 1;
-    if (a->rank != 1 && a->rank != 3)
-        nuc_json_fail(&sizes, NUC_BAD_INPUT, "are no sizes of labels");
-    for (size_t i = 1; i < a->rank; i++) {
-        const struct nuc_json item = nuc_json_item(&sizes, i - 1);
-        a->sizes[i] = nuc_json_int(&item);
-        if (a->sizes[i] < 1 || a->sizes[i] > 1 << 16)
-            nuc_json_fail(&item, NUC_BAD_INPUT, "is no size of labels");
-    }
-}
-
 const struct nuc_decision_scoring *nuc_read_decision_marks(const struct nuc_json *shard, const char *kind,
                                                            bool has_reference, size_t first, size_t n)
 {
@@ -574,7 +553,17 @@ const struct nuc_decision_scoring *nuc_read_decision_marks(const struct nuc_json
 
     p->kind = kind[0] == 'b' ? NUC_DECIDE_BOXES : kind[0] == 'k' ? NUC_DECIDE_KEYPOINTS : NUC_DECIDE_ANOMALY;
     p->first = first;
-    read_sizes(&from, &p->array);
+    const struct nuc_json sizes = nuc_json_field(&from, "sizes");
+    p->array.dtype = NUC_F64;
+    p->array.rank = nuc_json_count(&sizes) + 1;
+    if (p->array.rank != 1 && p->array.rank != 3)
+        nuc_json_fail(&sizes, NUC_BAD_INPUT, "are no sizes of labels");
+    for (size_t i = 1; i < p->array.rank; i++) {
+        const struct nuc_json item = nuc_json_item(&sizes, i - 1);
+        p->array.sizes[i] = nuc_json_int(&item);
+        if (p->array.sizes[i] < 1 || p->array.sizes[i] > 1 << 16)
+            nuc_json_fail(&item, NUC_BAD_INPUT, "is no size of labels");
+    }
     const bool fits = p->kind == NUC_DECIDE_BOXES ? p->array.rank == 3 && p->array.sizes[2] == 5
                       : p->kind == NUC_DECIDE_KEYPOINTS
                           ? p->array.rank == 3 && p->array.sizes[2] <= 3 && p->array.sizes[2] > 1

@@ -19,28 +19,6 @@ struct partial {
     double signal, noise, absolute;
 };
 
-static void add_finite(struct nuc_deviation *d, struct partial *p, double of, double x)
-{
-    double error = of - x;
-    bool first = d->n_elements == d->n_not_finite + 1;
-
-    p->signal += of * of;
-    p->noise += error * error;
-    p->absolute += fabs(error);
-    d->max_error = fmax(d->max_error, fabs(error));
-    d->min = first ? of : fmin(d->min, of);
-    d->max = first ? of : fmax(d->max, of);
-}
-
-static void add_sums(struct nuc_context *cx, struct nuc_deviation *d, const struct partial *p)
-{
-    if (d->sums == NULL)
-        d->sums = nuc_alloc(cx, sizeof *d->sums);
-    nuc_exact_add(cx, &d->sums->signal, p->signal);
-    nuc_exact_add(cx, &d->sums->noise, p->noise);
-    nuc_exact_add(cx, &d->sums->absolute, p->absolute);
-}
-
 void nuc_deviation_add(struct nuc_context *cx, struct nuc_deviation *d, enum nuc_dtype of_type, const void *of,
                        enum nuc_dtype x_type, const void *x, size_t count)
 {
@@ -55,14 +33,25 @@ void nuc_deviation_add(struct nuc_context *cx, struct nuc_deviation *d, enum nuc
         d->n_nan += isnan(b) != 0;
         d->n_infinite += (size_t)(!isnan(b) && !is_finite(b));
         if (is_finite(a) && is_finite(b)) {
-            add_finite(d, &p, a, b);
+            double error = a - b;
+            bool first = d->n_elements == d->n_not_finite + 1;
+            p.signal += a * a;
+            p.noise += error * error;
+            p.absolute += fabs(error);
+            d->max_error = fmax(d->max_error, fabs(error));
+            d->min = first ? a : fmin(d->min, a);
+            d->max = first ? a : fmax(d->max, a);
         } else {
             d->n_not_finite++;
             d->n_of_not_finite += (size_t)!is_finite(a);
             d->n_broken += !equal;
         }
     }
-    add_sums(cx, d, &p);
+    if (d->sums == NULL)
+        d->sums = nuc_alloc(cx, sizeof *d->sums);
+    nuc_exact_add(cx, &d->sums->signal, p.signal);
+    nuc_exact_add(cx, &d->sums->noise, p.noise);
+    nuc_exact_add(cx, &d->sums->absolute, p.absolute);
 }
 
 void nuc_deviation_merge(struct nuc_context *cx, struct nuc_deviation *to, const struct nuc_deviation *from)

@@ -35,21 +35,6 @@ static bool same_sizes(const struct nuc_tensor_info *a, const struct nuc_tensor_
 
 /* ---- what there is ---- */
 
-/* Inputs of two models correspond by place: names in another order are of a model with another order of arguments. */
-static void check_names(const struct nuc_scoring *s, const struct nuc_tensor_info *inputs, size_t n)
-{
-    for (size_t i = 0; i < n; i++) {
-        const char *name = nuc_input_facts(s->reference, i).name;
-        for (size_t k = 0; k < n && nuc_runner_knows_data(s->runner); k++) {
-            if (k != i && strcmp(inputs[k].name, name) == 0 && strcmp(inputs[i].name, name) != 0)
-                nuc_fail(s->cx, NUC_BAD_USAGE,
-                         "%s: input %zu is '%.60s', which is input %zu of the program: give the model it was compiled "
-                         "from",
-                         nuc_model_file(s->reference), i, name, k);
-        }
-    }
-}
-
 static void check_reference(const struct nuc_scoring *s)
 {
     size_t n = nuc_runner_n_inputs(s->runner);
@@ -73,40 +58,19 @@ static void check_reference(const struct nuc_scoring *s)
                      nuc_model_file(s->reference), t.name, nuc_dtype_name(t.dtype), nuc_dtype_name(inputs[i].dtype),
                      nuc_dtype_name(t.dtype));
     }
-    check_names(s, inputs, n);
-}
-
-static void bind_inputs(struct nuc_scoring *s)
-{
-    nuc_runner_suit(s->runner, s->data);
-    nuc_runner_float_outputs(s->runner);
-    if (s->reference != NULL)
-        check_reference(s);
-    check(s, nuc_runner_bind(s->runner, s->data, s->reference, &s->result->n_samples));
-}
-
-static void check_output(const struct nuc_scoring *s, const struct nuc_scored_output *o, const char *name,
-                         const struct nuc_tensor_info *r)
-{
-    const struct nuc_tensor_info *p = &o->score->info;
-
-    if (!same_sizes(p, r))
-        nuc_fail(s->cx, NUC_BAD_USAGE, "%s: output '%s' has shape %s, the program's %s", nuc_model_file(s->reference),
-                 name, nuc_sizes_text(s->cx, r->sizes, r->rank), nuc_sizes_text(s->cx, p->sizes, p->rank));
-    if (nuc_is_integer(p->dtype) != nuc_is_integer(r->dtype))
-        nuc_fail(s->cx, NUC_BAD_USAGE, "%s: output '%s' is %s, the program's %s%s", nuc_model_file(s->reference), name,
-                 nuc_dtype_name(r->dtype), nuc_dtype_name(p->dtype),
-                 p->dtype == NUC_I8 ? ", and the program does not give its scale" : "");
-}
-
-/* The reference's name of it, else the program's. */
-static const char *output_name(const struct nuc_scoring *s, size_t i)
-{
-    const char *own = nuc_runner_output_name(s->runner, i);
-
-    if (s->reference != NULL)
-        return nuc_output_facts(s->reference, i).name;
-    return own != NULL ? own : nuc_format(s->cx, "output%zu", i);
+    /*
+     * Inputs of two models correspond by place: names in another order are of a model with another order of arguments.
+     */
+    for (size_t i = 0; i < n; i++) {
+        const char *name = nuc_input_facts(s->reference, i).name;
+        for (size_t k = 0; k < n && nuc_runner_knows_data(s->runner); k++) {
+            if (k != i && strcmp(inputs[k].name, name) == 0 && strcmp(inputs[i].name, name) != 0)
+                nuc_fail(
+                    s->cx, NUC_BAD_USAGE,
+                    "%s: input %zu is '%.60s', which is input %zu of the program: give the model it was compiled from",
+                    nuc_model_file(s->reference), i, name, k);
+        }
+    }
 }
 
 static void open_output(struct nuc_scoring *s, size_t i)
@@ -118,34 +82,28 @@ static void open_output(struct nuc_scoring *s, size_t i)
         nuc_fail(s->cx, NUC_UNSUPPORTED, "the program's output %zu is not a tensor", i);
     o->program_type = o->reference_type = o->score->info.dtype;
     o->n_elements = o->score->info.bytes / nuc_dtype_size(o->program_type);
-    o->score->name = output_name(s, i);
+    /* The reference's name of it, else the program's. */
+    const char *own = nuc_runner_output_name(s->runner, i);
+    o->score->name = s->reference != NULL ? nuc_output_facts(s->reference, i).name
+                     : own != NULL        ? own
+                                          : nuc_format(s->cx, "output%zu", i);
     if (s->reference != NULL) {
         check(s, nuc_model_output(s->reference, i, &r));
-        check_output(s, o, o->score->name, &r);
+        const struct nuc_tensor_info *p = &o->score->info;
+        if (!same_sizes(p, &r))
+            nuc_fail(s->cx, NUC_BAD_USAGE, "%s: output '%s' has shape %s, the program's %s",
+                     nuc_model_file(s->reference), o->score->name, nuc_sizes_text(s->cx, r.sizes, r.rank),
+                     nuc_sizes_text(s->cx, p->sizes, p->rank));
+        if (nuc_is_integer(p->dtype) != nuc_is_integer(r.dtype))
+            nuc_fail(s->cx, NUC_BAD_USAGE, "%s: output '%s' is %s, the program's %s%s", nuc_model_file(s->reference),
+                     o->score->name, nuc_dtype_name(r.dtype), nuc_dtype_name(p->dtype),
+                     p->dtype == NUC_I8 ? ", and the program does not give its scale" : "");
         o->reference_type = r.dtype;
     }
     o->score->info.name = o->score->name;
     o->score->is_integer = nuc_is_integer(o->program_type);
     o->score->is_quantized = nuc_runner_is_quantized_output(s->runner, i);
     s->reference_blocks[i] = nuc_alloc_array(s->cx, o->n_elements, nuc_dtype_size(o->reference_type));
-}
-
-static void open_outputs(struct nuc_scoring *s)
-{
-    size_t n = nuc_runner_n_outputs(s->runner);
-    struct nuc_output_score *scores = nuc_alloc_array(s->cx, n, sizeof *scores);
-
-    if (s->reference != NULL && nuc_model_n_outputs(s->reference) != n)
-        nuc_fail(s->cx, NUC_BAD_USAGE, "%s: has %zu outputs, the program %zu: give the model it was compiled from",
-                 nuc_model_file(s->reference), nuc_model_n_outputs(s->reference), n);
-    s->result->n_outputs = n;
-    s->result->outputs = s->scores = scores;
-    s->outputs = nuc_alloc_array(s->cx, n, sizeof *s->outputs);
-    s->reference_blocks = nuc_alloc_array(s->cx, n, sizeof(void *));
-    for (size_t i = 0; i < n; i++) {
-        s->outputs[i].score = &scores[i];
-        open_output(s, i);
-    }
 }
 
 static bool decides(const struct nuc_scored_output *o)
@@ -167,25 +125,6 @@ static void open_decisions(const struct nuc_scoring *s, struct nuc_scored_output
 }
 
 /* ---- one sample ---- */
-
-static void count_labels(const struct nuc_scoring *s, struct nuc_scored_output *o, size_t sample, size_t output)
-{
-    size_t n = nuc_decisions(&o->scores);
-
-    for (size_t i = 0; i < n; i++) {
-        int64_t label = o->labels[(s->first + sample) * n + i];
-        if (label == s->options->ignore_label) {
-            o->score->n_ignored++;
-            continue;
-        }
-        bool top = nuc_is_in_top(&o->scores, o->program_type, s->program_blocks[output], i, label);
-        nuc_tally_add(&o->program, label, o->program_decisions[i], top);
-        if (s->reference == NULL)
-            continue;
-        top = nuc_is_in_top(&o->scores, o->reference_type, s->reference_blocks[output], i, label);
-        nuc_tally_add(&o->reference, label, o->reference_decisions[i], top);
-    }
-}
 
 static struct nuc_disagreement decision(const struct nuc_scoring *s, const struct nuc_scored_output *o, size_t sample,
                                         size_t output, size_t i)
@@ -212,14 +151,6 @@ static void note_disagreement(struct nuc_scoring *s, const struct nuc_scored_out
     s->disagreements[(*n)++] = decision(s, o, sample, output, i);
 }
 
-static void tell_decisions(const struct nuc_scoring *s, const struct nuc_scored_output *o, size_t sample, size_t output)
-{
-    for (size_t i = 0; i < nuc_decisions(&o->scores); i++) {
-        const struct nuc_disagreement d = decision(s, o, sample, output, i);
-        s->options->decided(s->options->decided_user, &d);
-    }
-}
-
 static void decide(struct nuc_scoring *s, struct nuc_scored_output *o, size_t sample, size_t output)
 {
     for (size_t i = 0; i < nuc_decisions(&o->scores); i++) {
@@ -235,49 +166,28 @@ static void decide(struct nuc_scoring *s, struct nuc_scored_output *o, size_t sa
         if (!agree)
             note_disagreement(s, o, sample, output, i);
     }
-    if (o->labels != NULL)
-        count_labels(s, o, sample, output);
-    if (s->options->decided != NULL)
-        tell_decisions(s, o, sample, output);
-}
-
-static void count_targets(const struct nuc_scoring *s, struct nuc_scored_output *o, size_t sample, size_t output)
-{
-    const struct nuc_array_info *a = o->targets;
-    const char *targets = (const char *)a->data + (s->first + sample) * o->n_elements * nuc_dtype_size(a->dtype);
-
-    nuc_deviation_add(s->cx, &o->score->program_error, a->dtype, targets, o->program_type, s->program_blocks[output],
-                      o->n_elements);
-    if (s->reference != NULL)
-        nuc_deviation_add(s->cx, &o->score->reference_error, a->dtype, targets, o->reference_type,
-                          s->reference_blocks[output], o->n_elements);
-}
-
-static void count_sample(struct nuc_scoring *s, size_t sample)
-{
-    for (size_t i = 0; i < s->result->n_outputs; i++) {
-        struct nuc_scored_output *o = &s->outputs[i];
-        if (s->reference != NULL)
-            nuc_deviation_add(s->cx, &o->score->deviation, o->reference_type, s->reference_blocks[i], o->program_type,
-                              s->program_blocks[i], o->n_elements);
-        else
-            nuc_deviation_count(&o->score->deviation, o->program_type, s->program_blocks[i], o->n_elements);
-        if (decides(o))
-            decide(s, o, sample, i);
-        if (o->targets != NULL)
-            count_targets(s, o, sample, i);
+    if (o->labels != NULL) {
+        size_t n = nuc_decisions(&o->scores);
+        for (size_t i = 0; i < n; i++) {
+            int64_t label = o->labels[(s->first + sample) * n + i];
+            if (label == s->options->ignore_label) {
+                o->score->n_ignored++;
+                continue;
+            }
+            bool top = nuc_is_in_top(&o->scores, o->program_type, s->program_blocks[output], i, label);
+            nuc_tally_add(&o->program, label, o->program_decisions[i], top);
+            if (s->reference == NULL)
+                continue;
+            top = nuc_is_in_top(&o->scores, o->reference_type, s->reference_blocks[output], i, label);
+            nuc_tally_add(&o->reference, label, o->reference_decisions[i], top);
+        }
     }
-}
-
-/* Samples that may run side by side, and no more than a few threads are busy with. */
-static size_t batch_size(const struct nuc_scoring *s, size_t sample_bytes)
-{
-    const size_t most = 64, n = ((size_t)1 << 24) / (sample_bytes + 1);
-
-    /* States and decisions are of one sample after the other. */
-    if (nuc_program_n_states(nuc_runner_program(s->runner)) > 0 || nuc_runner_decision(s->runner) != NULL)
-        return 1;
-    return n < 1 ? 1 : n > most ? most : n;
+    if (s->options->decided != NULL) {
+        for (size_t i = 0; i < nuc_decisions(&o->scores); i++) {
+            const struct nuc_disagreement d = decision(s, o, sample, output, i);
+            s->options->decided(s->options->decided_user, &d);
+        }
+    }
 }
 
 static void open_batch(struct nuc_scoring *s)
@@ -292,7 +202,13 @@ static void open_batch(struct nuc_scoring *s)
     }
     for (size_t i = 0; i < n_outputs; i++)
         bytes += s->scores[i].info.bytes;
-    s->batch = batch_size(s, bytes);
+    /* Samples that may run side by side, and no more than a few threads are busy with. */
+    const size_t most = 64, n = ((size_t)1 << 24) / (bytes + 1);
+    /* States and decisions are of one sample after the other. */
+    s->batch = nuc_program_n_states(nuc_runner_program(s->runner)) > 0 || nuc_runner_decision(s->runner) != NULL ? 1
+               : n < 1                                                                                           ? 1
+               : n > most                                                                                        ? most
+                                                                                                                 : n;
     s->inputs = nuc_alloc_array(s->cx, n_inputs + 1, sizeof *s->inputs);
     s->batch_inputs = nuc_alloc_array(s->cx, s->batch * n_inputs + 1, sizeof *s->batch_inputs);
     s->batch_outputs = nuc_alloc_array(s->cx, s->batch * n_outputs + 1, sizeof *s->batch_outputs);
@@ -301,22 +217,6 @@ static void open_batch(struct nuc_scoring *s)
             s->batch_inputs[k * n_inputs + i] = nuc_alloc(s->cx, inputs[i].bytes);
         for (size_t i = 0; i < n_outputs; i++)
             s->batch_outputs[k * n_outputs + i] = nuc_alloc(s->cx, s->scores[i].info.bytes);
-    }
-}
-
-/* The samples from `first` on are read. */
-static void read_batch(const struct nuc_scoring *s, size_t first, size_t count)
-{
-    const size_t n = nuc_runner_n_inputs(s->runner);
-    struct nuc_tensor_info t;
-
-    for (size_t k = 0; k < count; k++) {
-        check(s, nuc_dataset_sample(s->data, first + k, s->inputs));
-        for (size_t i = 0; i < n; i++) {
-            check(s, nuc_runner_input(s->runner, i, &t));
-            if (t.bytes > 0)
-                memcpy(s->batch_inputs[k * n + i], s->inputs[i], t.bytes);
-        }
     }
 }
 
@@ -332,7 +232,26 @@ static void judge_sample(struct nuc_scoring *s, size_t sample, const void *const
         s->result->reference_seconds += nuc_seconds() - before;
     }
     s->program_blocks = outputs;
-    count_sample(s, sample);
+    for (size_t i = 0; i < s->result->n_outputs; i++) {
+        struct nuc_scored_output *o = &s->outputs[i];
+        if (s->reference != NULL)
+            nuc_deviation_add(s->cx, &o->score->deviation, o->reference_type, s->reference_blocks[i], o->program_type,
+                              s->program_blocks[i], o->n_elements);
+        else
+            nuc_deviation_count(&o->score->deviation, o->program_type, s->program_blocks[i], o->n_elements);
+        if (decides(o))
+            decide(s, o, sample, i);
+        if (o->targets != NULL) {
+            const struct nuc_array_info *a = o->targets;
+            const char *targets =
+                (const char *)a->data + (s->first + sample) * o->n_elements * nuc_dtype_size(a->dtype);
+            nuc_deviation_add(s->cx, &o->score->program_error, a->dtype, targets, o->program_type, s->program_blocks[i],
+                              o->n_elements);
+            if (s->reference != NULL)
+                nuc_deviation_add(s->cx, &o->score->reference_error, a->dtype, targets, o->reference_type,
+                                  s->reference_blocks[i], o->n_elements);
+        }
+    }
     nuc_count_step(s, sample);
     nuc_count_decision(s, sample);
 }
@@ -342,8 +261,18 @@ static void run_batch(struct nuc_scoring *s, size_t first, size_t count)
     const size_t n_inputs = nuc_runner_n_inputs(s->runner), n_outputs = s->result->n_outputs;
     const void *const *inputs = (const void *const *)s->batch_inputs;
     const double started = nuc_seconds();
+    /* The samples from `first` on are read. */
+    const size_t n = nuc_runner_n_inputs(s->runner);
+    struct nuc_tensor_info t;
 
-    read_batch(s, first, count);
+    for (size_t k = 0; k < count; k++) {
+        check(s, nuc_dataset_sample(s->data, first + k, s->inputs));
+        for (size_t i = 0; i < n; i++) {
+            check(s, nuc_runner_input(s->runner, i, &t));
+            if (t.bytes > 0)
+                memcpy(s->batch_inputs[k * n + i], s->inputs[i], t.bytes);
+        }
+    }
     if (nuc_dataset_begins(s->data, first))
         check(s, nuc_runner_reset(s->runner));
     const double before = nuc_seconds();
@@ -375,18 +304,6 @@ void nuc_finish_evaluation(struct nuc_evaluation *e, struct nuc_output_score *ou
     }
 }
 
-/* Errors as large as the values themselves are those of another network, or of data that calibration did not have. */
-static void note_foreign_reference(const struct nuc_scoring *s)
-{
-    double sqnr = nuc_total_sqnr(s->result);
-
-    if (s->reference != NULL && isfinite(sqnr) && sqnr < 1)
-        nuc_warn(s->cx,
-                 "%s: the program's outputs have nothing in common with its own (%.1f dB): is it what the program was "
-                 "made of?",
-                 nuc_model_file(s->reference), sqnr);
-}
-
 static void finish(struct nuc_scoring *s)
 {
     for (size_t i = 0; i < s->result->n_outputs; i++) {
@@ -404,7 +321,15 @@ static void finish(struct nuc_scoring *s)
     if (s->data->n_calibrated_with > 0)
         nuc_warn(s->cx, "%s: has samples that calibration had: figures of new data are worse", s->data->path);
     nuc_note_doubtful_labels(s->cx, s->data->path, s->result);
-    note_foreign_reference(s);
+    /*
+     * Errors as large as the values themselves are those of another network, or of data that calibration did not have.
+     */
+    double sqnr = nuc_total_sqnr(s->result);
+    if (s->reference != NULL && isfinite(sqnr) && sqnr < 1)
+        nuc_warn(s->cx,
+                 "%s: the program's outputs have nothing in common with its own (%.1f dB): is it what the program was "
+                 "made of?",
+                 nuc_model_file(s->reference), sqnr);
     s->result->missed = nuc_missed_gates(s->cx, s->result, s->options);
 }
 
@@ -425,26 +350,6 @@ static struct nuc_classes known_classes(const struct nuc_scoring *s)
         known.most = known.n_names > 0 ? known.n_names : scores > known.most ? scores : known.most;
     }
     return known;
-}
-
-/* Folders that are classes by their order alone are all of the classes, or nobody knows which. */
-static void check_order(const struct nuc_scoring *s)
-{
-    const struct nuc_images *images = s->data->files;
-
-    for (size_t i = 0; i < s->result->n_outputs; i++) {
-        const struct nuc_output_score *o = &s->result->outputs[i];
-        if (o->labels == NULL)
-            continue;
-        if (o->n_classes != images->n_classes)
-            nuc_fail(
-                s->cx, NUC_BAD_INPUT,
-                "%s: has folders of %zu classes, output '%s' has %zu: name them 0 to %zu, or give the program names "
-                "with compile --classes",
-                s->data->path, images->n_classes, o->name, o->n_classes, o->n_classes - 1);
-        nuc_warn(s->cx, "%s: the folders are the classes 0 to %zu in the order of their names: '%.40s' to '%.40s'",
-                 s->data->path, images->n_classes - 1, images->classes[0], images->classes[images->n_classes - 1]);
-    }
 }
 
 /* Names by class: the program's, else those of the folders. */
@@ -495,14 +400,6 @@ static void take_shard(struct nuc_scoring *s)
         nuc_shard_first((struct nuc_shard){shard.index + 1, shard.count}, n) - s->first;
 }
 
-static void list_data(const struct nuc_scoring *s)
-{
-    const struct nuc_data_lines *lines = &s->data->lines;
-
-    s->result->n_data = lines->count;
-    s->result->data = nuc_copy(s->cx, lines->items, lines->count * sizeof *lines->items);
-}
-
 static void check_options(struct nuc_context *cx, const struct nuc_evaluate_options *o)
 {
     if (o->task < NUC_TASK_AUTO || o->task > NUC_TASK_REGRESS)
@@ -517,16 +414,48 @@ static void prepare(struct nuc_scoring *s)
     check_options(s->cx, s->options);
     s->result = nuc_alloc(s->cx, sizeof *s->result);
     s->result->has_reference = s->reference != NULL;
-    bind_inputs(s);
-    list_data(s);
-    open_outputs(s);
+    nuc_runner_suit(s->runner, s->data);
+    nuc_runner_float_outputs(s->runner);
+    if (s->reference != NULL)
+        check_reference(s);
+    check(s, nuc_runner_bind(s->runner, s->data, s->reference, &s->result->n_samples));
+    const struct nuc_data_lines *lines = &s->data->lines;
+    s->result->n_data = lines->count;
+    s->result->data = nuc_copy(s->cx, lines->items, lines->count * sizeof *lines->items);
+    size_t n = nuc_runner_n_outputs(s->runner);
+    struct nuc_output_score *scores = nuc_alloc_array(s->cx, n, sizeof *scores);
+    if (s->reference != NULL && nuc_model_n_outputs(s->reference) != n)
+        nuc_fail(s->cx, NUC_BAD_USAGE, "%s: has %zu outputs, the program %zu: give the model it was compiled from",
+                 nuc_model_file(s->reference), nuc_model_n_outputs(s->reference), n);
+    s->result->n_outputs = n;
+    s->result->outputs = s->scores = scores;
+    s->outputs = nuc_alloc_array(s->cx, n, sizeof *s->outputs);
+    s->reference_blocks = nuc_alloc_array(s->cx, n, sizeof(void *));
+    for (size_t i = 0; i < n; i++) {
+        s->outputs[i].score = &scores[i];
+        open_output(s, i);
+    }
     open_batch(s);
     const struct nuc_classes known = known_classes(s);
     bool by_name = nuc_label_class_folders(s->data, &known);
     nuc_find_labels(s);
     nuc_find_tasks(s);
-    if (!by_name)
-        check_order(s);
+    if (!by_name) {
+        /* Folders that are classes by their order alone are all of the classes, or nobody knows which. */
+        const struct nuc_images *images = s->data->files;
+        for (size_t i = 0; i < s->result->n_outputs; i++) {
+            const struct nuc_output_score *o = &s->result->outputs[i];
+            if (o->labels == NULL)
+                continue;
+            if (o->n_classes != images->n_classes)
+                nuc_fail(s->cx, NUC_BAD_INPUT,
+                         "%s: has folders of %zu classes, output '%s' has %zu: name them 0 to %zu, or give the program "
+                         "names with compile --classes",
+                         s->data->path, images->n_classes, o->name, o->n_classes, o->n_classes - 1);
+            nuc_warn(s->cx, "%s: the folders are the classes 0 to %zu in the order of their names: '%.40s' to '%.40s'",
+                     s->data->path, images->n_classes - 1, images->classes[0], images->classes[images->n_classes - 1]);
+        }
+    }
     name_classes(s, &known);
     take_shard(s);
     for (size_t i = 0; i < s->result->n_outputs; i++) {

@@ -34,18 +34,6 @@ static void put_deviation(const struct writer *w, json_t *to, const char *key, c
     nuc_put_double(w->cx, o, "max", d->max);
 }
 
-static void put_confusion(const struct writer *w, json_t *to, const struct nuc_label_score *a, size_t n)
-{
-    if (a->confusion == NULL || n > w->most_classes)
-        return;
-    json_t *rows = nuc_put_array(w->cx, to, "confusion");
-    for (size_t i = 0; i < n; i++) {
-        json_t *row = nuc_put_array(w->cx, rows, NULL);
-        for (size_t k = 0; k < n; k++)
-            nuc_put_int(w->cx, row, NULL, (int64_t)a->confusion[i * n + k]);
-    }
-}
-
 static void put_label_score(const struct writer *w, json_t *to, const char *key, const struct nuc_label_score *a,
                             size_t n_classes)
 {
@@ -60,7 +48,14 @@ static void put_label_score(const struct writer *w, json_t *to, const char *key,
     }
     nuc_put_double(w->cx, o, "mean_iou", a->mean_iou);
     nuc_put_count(w->cx, o, "classes_present", a->n_present);
-    put_confusion(w, o, a, n_classes);
+    if (a->confusion == NULL || n_classes > w->most_classes)
+        return;
+    json_t *rows = nuc_put_array(w->cx, o, "confusion");
+    for (size_t i = 0; i < n_classes; i++) {
+        json_t *row = nuc_put_array(w->cx, rows, NULL);
+        for (size_t k = 0; k < n_classes; k++)
+            nuc_put_int(w->cx, row, NULL, (int64_t)a->confusion[i * n_classes + k]);
+    }
 }
 
 static void put_classes(const struct writer *w, json_t *to, const struct nuc_output_score *o)

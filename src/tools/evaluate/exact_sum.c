@@ -15,13 +15,6 @@ static struct two add(double a, double b)
     return (struct two){sum, small - (sum - large)};
 }
 
-static void become(struct nuc_context *cx, struct nuc_exact_sum *s, double value)
-{
-    s->parts = nuc_grow(cx, s->parts, &s->capacity, 1, sizeof *s->parts);
-    s->parts[0] = value;
-    s->count = 1;
-}
-
 void nuc_exact_add(struct nuc_context *cx, struct nuc_exact_sum *s, double term)
 {
     size_t kept = 0;
@@ -36,7 +29,9 @@ void nuc_exact_add(struct nuc_context *cx, struct nuc_exact_sum *s, double term)
         term = t.sum;
     }
     if (isinf(term)) {
-        become(cx, s, term);
+        s->parts = nuc_grow(cx, s->parts, &s->capacity, 1, sizeof *s->parts);
+        s->parts[0] = term;
+        s->count = 1;
         return;
     }
     s->parts[kept] = term;

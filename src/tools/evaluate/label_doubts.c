@@ -31,16 +31,6 @@ static bool is_shifted(uint64_t shifted, uint64_t right)
 
 #define FEW 20 /* labels that say nothing about the data set */
 
-/* The class that all labels are; n_classes: there are several. */
-static size_t only_label(const struct nuc_output_score *o)
-{
-    size_t label = 0;
-
-    while (label < o->n_classes && o->program_accuracy.labelled[label] != o->program_accuracy.n)
-        label++;
-    return label;
-}
-
 /* No more decisions are right than those of somebody who guesses, by three standard deviations. */
 static bool is_at_chance(const struct nuc_output_score *o)
 {
@@ -51,8 +41,11 @@ static bool is_at_chance(const struct nuc_output_score *o)
 
 static void note_fit(struct nuc_context *cx, const char *path, const struct nuc_output_score *o)
 {
-    size_t only = only_label(o);
+    /* The class that all labels are; n_classes: there are several. */
+    size_t only = 0;
 
+    while (only < o->n_classes && o->program_accuracy.labelled[only] != o->program_accuracy.n)
+        only++;
     if (o->program_accuracy.n < FEW)
         return;
     if (only < o->n_classes)

@@ -7,29 +7,6 @@
 
 /* ---- labels ---- */
 
-/* [sequences, steps] + shape as [samples] + shape. */
-static void join_steps(struct nuc_array_info *a)
-{
-    a->sizes[0] *= a->sizes[1];
-    a->rank--;
-    memmove(&a->sizes[1], &a->sizes[2], (a->rank - 1) * sizeof a->sizes[0]);
-}
-
-/* [sequences] + shape as [samples] + shape: each step has the label of its sequence. */
-static void repeat_for_steps(const struct nuc_scoring *s, struct nuc_array_info *a)
-{
-    size_t row = a->bytes / s->data->n_sequences, n = s->result->n_samples, sequence = 0;
-    char *labels = nuc_alloc_array(s->cx, n, row);
-
-    for (size_t k = 0; k < n; k++) {
-        sequence += k > 0 && nuc_dataset_begins(s->data, k);
-        memcpy(labels + k * row, (const char *)a->data + sequence * row, row);
-    }
-    a->sizes[0] = (int64_t)n;
-    a->data = labels;
-    a->bytes = n * row;
-}
-
 bool nuc_label_steps(const struct nuc_scoring *s, struct nuc_array_info *a)
 {
     const struct nuc_dataset *d = s->data;
@@ -38,7 +15,10 @@ bool nuc_label_steps(const struct nuc_scoring *s, struct nuc_array_info *a)
     if (!d->has_states || a->rank == 0 || n_sequences == (int64_t)s->result->n_samples)
         return false;
     if (n_steps > 0 && a->rank > 1 && a->sizes[0] == n_sequences && a->sizes[1] == n_steps) {
-        join_steps(a);
+        /* [sequences, steps] + shape as [samples] + shape. */
+        a->sizes[0] *= a->sizes[1];
+        a->rank--;
+        memmove(&a->sizes[1], &a->sizes[2], (a->rank - 1) * sizeof a->sizes[0]);
         return false;
     }
     if (n_steps > 0 && n_steps != n_sequences && a->sizes[0] == n_steps && (a->rank == 1 || a->sizes[1] == n_sequences))
@@ -49,7 +29,16 @@ bool nuc_label_steps(const struct nuc_scoring *s, struct nuc_array_info *a)
                  nuc_samples_text(s->cx, d->n_samples, d->n_steps));
     if (a->sizes[0] != n_sequences)
         return false;
-    repeat_for_steps(s, a);
+    /* [sequences] + shape as [samples] + shape: each step has the label of its sequence. */
+    size_t row = a->bytes / s->data->n_sequences, n = s->result->n_samples, sequence = 0;
+    char *labels = nuc_alloc_array(s->cx, n, row);
+    for (size_t k = 0; k < n; k++) {
+        sequence += k > 0 && nuc_dataset_begins(s->data, k);
+        memcpy(labels + k * row, (const char *)a->data + sequence * row, row);
+    }
+    a->sizes[0] = (int64_t)n;
+    a->data = labels;
+    a->bytes = n * row;
     return true;
 }
 
@@ -89,24 +78,6 @@ static void add(const struct nuc_scoring *s, struct nuc_step_score *score)
     }
 }
 
-static void count_last_decisions(const struct nuc_scoring *s, const struct nuc_scored_output *o, size_t sample)
-{
-    struct nuc_last_decisions *last = &o->score->last_step;
-    size_t n = nuc_decisions(&o->scores);
-
-    for (size_t i = 0; i < n; i++) {
-        int64_t p = o->program_decisions[i], r = s->reference != NULL ? o->reference_decisions[i] : NUC_UNDECIDED;
-        int64_t label = o->labels != NULL ? o->labels[sample * n + i] : s->options->ignore_label;
-        last->n_decisions++;
-        last->n_agree += p == r && p != NUC_UNDECIDED;
-        if (o->labels == NULL || label == s->options->ignore_label)
-            continue;
-        last->n_labelled++;
-        last->n_program_right += p == label;
-        last->n_reference_right += r == label;
-    }
-}
-
 void nuc_count_step(struct nuc_scoring *s, size_t sample)
 {
     size_t span = 0;
@@ -123,8 +94,23 @@ void nuc_count_step(struct nuc_scoring *s, size_t sample)
     if (s->reference != NULL)
         add(s, &s->result->last_step);
     for (size_t i = 0; i < s->result->n_outputs; i++) {
-        if (s->outputs[i].program_decisions != NULL)
-            count_last_decisions(s, &s->outputs[i], sample);
+        if (s->outputs[i].program_decisions != NULL) {
+            const struct nuc_scored_output *o = &s->outputs[i];
+            struct nuc_last_decisions *last = &o->score->last_step;
+            size_t n = nuc_decisions(&o->scores);
+            for (size_t k = 0; k < n; k++) {
+                int64_t p = o->program_decisions[k],
+                        r = s->reference != NULL ? o->reference_decisions[k] : NUC_UNDECIDED;
+                int64_t label = o->labels != NULL ? o->labels[sample * n + k] : s->options->ignore_label;
+                last->n_decisions++;
+                last->n_agree += p == r && p != NUC_UNDECIDED;
+                if (o->labels == NULL || label == s->options->ignore_label)
+                    continue;
+                last->n_labelled++;
+                last->n_program_right += p == label;
+                last->n_reference_right += r == label;
+            }
+        }
     }
 }
 

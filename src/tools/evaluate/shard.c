@@ -78,15 +78,6 @@ static uint64_t print_images(struct nuc_context *cx, uint64_t print, const struc
     return print;
 }
 
-static const char *data_print(struct nuc_context *cx, const struct nuc_dataset *d)
-{
-    uint64_t print = NUC_HASH_OF_NOTHING;
-
-    for (size_t i = 0; i < d->arrays.count; i++)
-        print = print_array(print, &d->arrays.items[i]);
-    return nuc_hash_digits(cx, d->images != NULL ? print_images(cx, print, d) : print);
-}
-
 /* ---- what shards have in common ---- */
 
 const struct nuc_shared_row nuc_shared_rows[NUC_N_SHARED] = {
@@ -156,7 +147,11 @@ const struct nuc_evaluation_origin *nuc_origin_of(const struct nuc_scoring *s)
     o->shared[NUC_SHARED_VERSION] = nuc_version();
     o->shared[NUC_SHARED_PROGRAM] = nuc_hash_digits(s->cx, nuc_hash_bytes(NUC_HASH_OF_NOTHING, image, size));
     o->shared[NUC_SHARED_REFERENCE] = s->reference != NULL ? nuc_model_print(s->reference) : NULL;
-    o->shared[NUC_SHARED_DATA] = data_print(s->cx, s->data);
+    uint64_t print = NUC_HASH_OF_NOTHING;
+    for (size_t i = 0; i < s->data->arrays.count; i++)
+        print = print_array(print, &s->data->arrays.items[i]);
+    o->shared[NUC_SHARED_DATA] =
+        nuc_hash_digits(s->cx, s->data->images != NULL ? print_images(s->cx, print, s->data) : print);
     share_options(s->cx, s->c, s->options, o->shared);
     return o;
 }

@@ -94,28 +94,6 @@ static const char *or_none(const char *text)
     return text != NULL ? text : "none";
 }
 
-/* Of one program, one data set and so on: what a user can tell apart is named. */
-static void check_origin(const struct merging *m, const char *file, const struct nuc_evaluation_origin *origin)
-{
-    for (size_t i = 0; i < NUC_N_SHARED; i++) {
-        const char *a = m->origin.shared[i], *b = origin->shared[i], *what = nuc_shared_rows[i].what;
-        bool is_print = i >= NUC_SHARED_PROGRAM && i <= NUC_SHARED_DATA;
-        if (same_text(a, b))
-            continue;
-        if (is_print && (a == NULL || b == NULL))
-            nuc_fail(m->cx, NUC_BAD_INPUT, "%s: has %s %s, %s has %s: shards of one evaluation are merged", file,
-                     b == NULL ? "no" : "a", what, m->first_file, a == NULL ? "none" : "one");
-        if (is_print)
-            nuc_fail(m->cx, NUC_BAD_INPUT, "%s: is of another %s than %s: shards of one evaluation are merged", file,
-                     what, m->first_file);
-        nuc_fail(m->cx, NUC_BAD_INPUT, "%s: %s is %s, of %s it is %s: shards of one evaluation are merged", file, what,
-                 or_none(b), m->first_file, or_none(a));
-    }
-    if (origin->n_samples != m->n_all)
-        nuc_fail(m->cx, NUC_BAD_INPUT, "%s: is of %zu samples, %s of %zu: shards of one evaluation are merged", file,
-                 origin->n_samples, m->first_file, m->n_all);
-}
-
 /* Each shard once. */
 static size_t place(struct merging *m, const struct nuc_json *root, const struct nuc_json *shard, const char *file)
 {
@@ -246,20 +224,6 @@ static void merge_output(struct merging *m, const struct nuc_json *output, const
     nuc_deviation_merge(m->cx, &to->reference_error, &d);
 }
 
-static void merge_outputs(struct merging *m, const struct nuc_json *root, const struct nuc_json *shard,
-                          const char *file, bool is_first)
-{
-    struct nuc_json outputs = nuc_json_field(root, "outputs"), sums = nuc_json_field(shard, "outputs");
-    size_t n = m->result->n_outputs;
-
-    if (nuc_json_count(&outputs) != n || nuc_json_count(&sums) != n)
-        nuc_fail(m->cx, NUC_BAD_INPUT, "%s: has not %zu outputs as %s", file, n, m->first_file);
-    for (size_t i = 0; i < n; i++) {
-        struct nuc_json output = nuc_json_item(&outputs, i), sum = nuc_json_item(&sums, i);
-        merge_output(m, &output, &sum, i, file, is_first);
-    }
-}
-
 static size_t output_named(const struct merging *m, const struct nuc_json *j)
 {
     const char *name = nuc_json_string(j);
@@ -276,25 +240,6 @@ static int64_t class_of(const struct nuc_json *object, const char *key)
     struct nuc_json j = nuc_json_field(object, key);
 
     return nuc_json_int(&j);
-}
-
-static void read_disagreements(const struct merging *m, const struct nuc_json *root, struct shard *to)
-{
-    struct nuc_json list = nuc_json_field(root, "disagreements");
-
-    to->n_disagreements = nuc_json_count(&list);
-    to->disagreements = nuc_alloc_array(m->cx, to->n_disagreements, sizeof *to->disagreements);
-    for (size_t i = 0; i < to->n_disagreements; i++) {
-        struct nuc_json d = nuc_json_item(&list, i), output = nuc_json_field(&d, "output");
-        to->disagreements[i] = (struct nuc_disagreement){
-            .sample = nuc_read_count(&d, "sample"),
-            .output = output_named(m, &output),
-            .position = nuc_read_count(&d, "place"),
-            .label = class_of(&d, "label"),
-            .reference = class_of(&d, "reference"),
-            .program = class_of(&d, "program"),
-        };
-    }
 }
 
 /* ---- nodes ---- */
@@ -408,13 +353,51 @@ static void merge_file(struct merging *m, const char *file, bool is_first)
     if (is_first)
         begin(m, &root, &shard);
     read_origin(&shard, &origin);
-    check_origin(m, file, &origin);
+    /* Of one program, one data set and so on: what a user can tell apart is named. */
+    for (size_t i = 0; i < NUC_N_SHARED; i++) {
+        const char *a = m->origin.shared[i], *b = origin.shared[i], *what = nuc_shared_rows[i].what;
+        bool is_print = i >= NUC_SHARED_PROGRAM && i <= NUC_SHARED_DATA;
+        if (same_text(a, b))
+            continue;
+        if (is_print && (a == NULL || b == NULL))
+            nuc_fail(m->cx, NUC_BAD_INPUT, "%s: has %s %s, %s has %s: shards of one evaluation are merged", file,
+                     b == NULL ? "no" : "a", what, m->first_file, a == NULL ? "none" : "one");
+        if (is_print)
+            nuc_fail(m->cx, NUC_BAD_INPUT, "%s: is of another %s than %s: shards of one evaluation are merged", file,
+                     what, m->first_file);
+        nuc_fail(m->cx, NUC_BAD_INPUT, "%s: %s is %s, of %s it is %s: shards of one evaluation are merged", file, what,
+                 or_none(b), m->first_file, or_none(a));
+    }
+    if (origin.n_samples != m->n_all)
+        nuc_fail(m->cx, NUC_BAD_INPUT, "%s: is of %zu samples, %s of %zu: shards of one evaluation are merged", file,
+                 origin.n_samples, m->first_file, m->n_all);
     size_t at = place(m, &root, &shard, file);
     m->result->seconds += seconds(&root, "seconds");
     m->result->program_seconds += seconds(&root, "program_seconds");
     m->result->reference_seconds += seconds(&root, "reference_seconds");
-    merge_outputs(m, &root, &shard, file, is_first);
-    read_disagreements(m, &root, &m->shards[at]);
+    struct nuc_json outputs = nuc_json_field(&root, "outputs"), sums = nuc_json_field(&shard, "outputs");
+    size_t n = m->result->n_outputs;
+    if (nuc_json_count(&outputs) != n || nuc_json_count(&sums) != n)
+        nuc_fail(m->cx, NUC_BAD_INPUT, "%s: has not %zu outputs as %s", file, n, m->first_file);
+    for (size_t i = 0; i < n; i++) {
+        struct nuc_json output = nuc_json_item(&outputs, i), sum = nuc_json_item(&sums, i);
+        merge_output(m, &output, &sum, i, file, is_first);
+    }
+    struct shard *to = &m->shards[at];
+    struct nuc_json list = nuc_json_field(&root, "disagreements");
+    to->n_disagreements = nuc_json_count(&list);
+    to->disagreements = nuc_alloc_array(m->cx, to->n_disagreements, sizeof *to->disagreements);
+    for (size_t i = 0; i < to->n_disagreements; i++) {
+        struct nuc_json d = nuc_json_item(&list, i), output = nuc_json_field(&d, "output");
+        to->disagreements[i] = (struct nuc_disagreement){
+            .sample = nuc_read_count(&d, "sample"),
+            .output = output_named(m, &output),
+            .position = nuc_read_count(&d, "place"),
+            .label = class_of(&d, "label"),
+            .reference = class_of(&d, "reference"),
+            .program = class_of(&d, "program"),
+        };
+    }
     merge_nodes(m, &root, &shard, file, is_first);
     read_decisions(m, &root, &shard, at, is_first);
     collect_notes(m, &root);

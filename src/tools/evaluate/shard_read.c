@@ -81,18 +81,6 @@ void nuc_read_deviation(const struct nuc_json *object, const char *key, struct n
     read_sum_of(&d, "absolute", &out->sums->absolute);
 }
 
-static void read_channel(const struct nuc_json *j, struct nuc_channel_sum *out)
-{
-    const char *text = nuc_json_string(j);
-
-    for (size_t k = 0; k < NUC_N_PRODUCTS; k++) {
-        text = read_sum(j, text, &out->of[k]);
-        if ((*text == ',') != (k + 1 < NUC_N_PRODUCTS))
-            nuc_json_fail(j, NUC_BAD_INPUT, "has not %d sums", NUC_N_PRODUCTS);
-        text += *text == ',';
-    }
-}
-
 static void read_sizes(const struct nuc_json *object, struct nuc_tensor_info *out)
 {
     struct nuc_json sizes = nuc_json_field(object, "sizes");
@@ -126,7 +114,13 @@ void nuc_read_channels(const struct nuc_json *object, const char *key, struct nu
         struct nuc_json list = nuc_json_item(&axes, which);
         for (size_t i = 0; i < nuc_channel_count(out, which); i++) {
             struct nuc_json channel = nuc_json_item(&list, i);
-            read_channel(&channel, &out->of[which][i]);
+            const char *text = nuc_json_string(&channel);
+            for (size_t k = 0; k < NUC_N_PRODUCTS; k++) {
+                text = read_sum(&channel, text, &out->of[which][i].of[k]);
+                if ((*text == ',') != (k + 1 < NUC_N_PRODUCTS))
+                    nuc_json_fail(&channel, NUC_BAD_INPUT, "has not %d sums", NUC_N_PRODUCTS);
+                text += *text == ',';
+            }
         }
     }
 }
@@ -170,22 +164,6 @@ static void read_task(const struct nuc_json *output, struct nuc_output_score *ou
         nuc_json_fail(&j, NUC_BAD_INPUT, "is no task");
 }
 
-static void read_classes(const struct nuc_json *output, bool has_reference, struct nuc_output_score *out)
-{
-    struct nuc_json classes = nuc_json_field(output, "classes"), indices = nuc_json_field(&classes, "indices");
-
-    out->n_classes = nuc_read_count(&classes, "count");
-    out->is_index = nuc_json_bool(&indices);
-    out->class_axis = out->is_index ? 0 : nuc_read_count(&classes, "axis");
-    if (!out->is_index && out->class_axis >= out->info.rank)
-        nuc_json_fail(&classes, NUC_BAD_INPUT, "has its classes along axis %zu of %zu", out->class_axis,
-                      out->info.rank);
-    out->n_decisions = nuc_read_count(&classes, "decisions");
-    out->n_undecided = nuc_read_count(&classes, "undecided");
-    out->n_agree = has_reference ? nuc_read_count(&classes, "agree") : 0;
-    out->n_ignored = out->labels != NULL ? nuc_read_count(&classes, "labels_left_out") : 0;
-}
-
 void nuc_read_output(const struct nuc_json *output, bool has_reference, struct nuc_output_score *out)
 {
     struct nuc_json quantized = nuc_json_field(output, "int8"), guess = nuc_json_field(output, "guess");
@@ -199,8 +177,19 @@ void nuc_read_output(const struct nuc_json *output, bool has_reference, struct n
     out->because = nuc_read_text_or_null(output, "because");
     out->is_guess = nuc_json_bool(&guess);
     out->labels = nuc_read_text_or_null(output, "labels");
-    if (out->task == NUC_TASK_CLASSIFY || out->task == NUC_TASK_SEGMENT)
-        read_classes(output, has_reference, out);
+    if (out->task == NUC_TASK_CLASSIFY || out->task == NUC_TASK_SEGMENT) {
+        struct nuc_json classes = nuc_json_field(output, "classes"), indices = nuc_json_field(&classes, "indices");
+        out->n_classes = nuc_read_count(&classes, "count");
+        out->is_index = nuc_json_bool(&indices);
+        out->class_axis = out->is_index ? 0 : nuc_read_count(&classes, "axis");
+        if (!out->is_index && out->class_axis >= out->info.rank)
+            nuc_json_fail(&classes, NUC_BAD_INPUT, "has its classes along axis %zu of %zu", out->class_axis,
+                          out->info.rank);
+        out->n_decisions = nuc_read_count(&classes, "decisions");
+        out->n_undecided = nuc_read_count(&classes, "undecided");
+        out->n_agree = has_reference ? nuc_read_count(&classes, "agree") : 0;
+        out->n_ignored = out->labels != NULL ? nuc_read_count(&classes, "labels_left_out") : 0;
+    }
 }
 
 /* ---- decisions ---- */

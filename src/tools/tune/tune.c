@@ -232,20 +232,6 @@ static void set_value(struct nuc_options *o, enum knob knob, unsigned value)
     }
 }
 
-/* A limit on what is not the goal is served by the options that serve it as a goal. */
-static unsigned wanted_goals(const struct tuning *t)
-{
-    unsigned goals = SERVES(t->o->goal);
-
-    if (t->o->has_min_sqnr)
-        goals |= SERVES(NUC_GOAL_SQNR);
-    if (t->o->cycle_budget > 0)
-        goals |= SERVES(NUC_GOAL_LATENCY);
-    if (t->choices.options->memory_budget > 0)
-        goals |= SERVES(NUC_GOAL_MEMORY);
-    return goals;
-}
-
 static bool is_held(const struct tuning *t, const struct row *row)
 {
     for (size_t i = 0; i < t->o->n_held; i++) {
@@ -260,8 +246,16 @@ static bool is_held(const struct tuning *t, const struct row *row)
 static bool is_varied(const struct tuning *t, enum knob knob)
 {
     const struct row *row = &rows[knob];
+    /* A limit on what is not the goal is served by the options that serve it as a goal. */
+    unsigned goals = SERVES(t->o->goal);
 
-    return (row->goals & wanted_goals(t)) != 0 && row->applies(t) && !is_held(t, row);
+    if (t->o->has_min_sqnr)
+        goals |= SERVES(NUC_GOAL_SQNR);
+    if (t->o->cycle_budget > 0)
+        goals |= SERVES(NUC_GOAL_LATENCY);
+    if (t->choices.options->memory_budget > 0)
+        goals |= SERVES(NUC_GOAL_MEMORY);
+    return (row->goals & goals) != 0 && row->applies(t) && !is_held(t, row);
 }
 
 /* ---- trials ---- */
@@ -346,15 +340,6 @@ static double gain(const struct tuning *t, const struct attempt *of, const struc
         return saving((double)of->figures.memory, (double)over->figures.memory) / LEAST_GAIN;
     }
     return 0;
-}
-
-static bool is_better(const struct tuning *t, const struct attempt *a, const struct attempt *than)
-{
-    double own = excess(t, a), other = excess(t, than);
-
-    if (own > 0 || other > 0)
-        return own < other;
-    return gain(t, a, than) >= 1;
 }
 
 static bool same_values(const struct nuc_options *a, const struct nuc_options *b)
@@ -444,19 +429,13 @@ static bool turn(struct search *s, enum knob knob)
         set_value(&options, knob, row->values[i]);
         size_t trial = try_options(s->t, &options);
         s->settled[knob][i] = is_settled(s->t, trial, before);
-        if (is_better(s->t, &s->t->attempts[trial], &s->t->attempts[s->best]))
+        const struct attempt *a = &s->t->attempts[trial];
+        const struct attempt *than = &s->t->attempts[s->best];
+        double own = excess(s->t, a), other = excess(s->t, than);
+        if (own > 0 || other > 0 ? own < other : gain(s->t, a, than) >= 1)
             s->best = trial;
     }
     return s->best != before;
-}
-
-static size_t count_values(const struct tuning *t)
-{
-    size_t count = 1;
-
-    for (enum knob k = KNOB_OBSERVER; k < KNOB_COUNT; k++)
-        count += is_varied(t, k) ? rows[k].n_values - 1 : 0;
-    return count;
 }
 
 /* Ends: each round but the last finds something better by a least gain. */
@@ -466,8 +445,11 @@ static size_t search(struct tuning *t)
     enum { MOST_ROUNDS = 4 };
     unsigned last = KNOB_COUNT; /* the option that changed last: nothing before it has seen a change since */
     bool done = false;
+    size_t count = 1;
 
-    t->planned = count_values(t);
+    for (enum knob k = KNOB_OBSERVER; k < KNOB_COUNT; k++)
+        count += is_varied(t, k) ? rows[k].n_values - 1 : 0;
+    t->planned = count;
     s.best = try_options(t, nuc_compiler_options(nuc_model_compiler(t->m)));
     if (t->keeps_first && t->attempts[s.best].status == NUC_OK)
         t->least_db = nuc_noise_db(t->attempts[s.best].figures.noise) - LEAST_GAIN_DB;
@@ -518,15 +500,6 @@ static size_t best_of(const struct nuc_tune_trial *trials, size_t count, size_t 
     return best;
 }
 
-static void mark_unrivalled(struct nuc_tune_trial *trials, size_t count, size_t best)
-{
-    for (size_t i = 0; i < count; i++) {
-        trials[i].unrivalled = trials[i].compiled && trials[i].reason == NULL;
-        for (size_t k = 0; k < count && trials[i].unrivalled; k++)
-            trials[i].unrivalled = !is_rivalled(trials, i, k, best);
-    }
-}
-
 static struct nuc_tune_trial make_trial(const struct tuning *t, const struct attempt *a)
 {
     struct nuc_tune_trial trial = {.options = a->options,
@@ -570,7 +543,11 @@ static void fill_result(const struct tuning *t, size_t best, struct nuc_tune_res
     for (size_t i = 0; i < t->n_trials; i++)
         trials[i] = make_trial(t, &t->attempts[i]);
     best = best_of(trials, t->n_trials, best);
-    mark_unrivalled(trials, t->n_trials, best);
+    for (size_t i = 0; i < t->n_trials; i++) {
+        trials[i].unrivalled = trials[i].compiled && trials[i].reason == NULL;
+        for (size_t k = 0; k < t->n_trials && trials[i].unrivalled; k++)
+            trials[i].unrivalled = !is_rivalled(trials, i, k, best);
+    }
     bool met = trials[best].reason == NULL;
     *out = (struct nuc_tune_result){
         .trials = trials,

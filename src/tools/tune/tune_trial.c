@@ -26,17 +26,6 @@ static void check(const struct nuc_model *m, enum nuc_status status)
         nuc_fail_again(nuc_model_context(m), status);
 }
 
-static size_t affordable_samples(const struct nuc_model *m, const struct nuc_comparison *with)
-{
-    size_t bytes = 1;
-
-    for (size_t i = 0; i < with->n_outputs; i++)
-        bytes += with->infos[i].bytes;
-    size_t by_time = (size_t)(MOST_VALUES / (1 + nuc_values_per_run(m))), by_memory = MOST_BYTES / bytes + 1;
-    by_time = by_time > LEAST_SAMPLES ? by_time : LEAST_SAMPLES;
-    return by_time < by_memory ? by_time : by_memory;
-}
-
 static size_t n_elements(const struct nuc_tensor_info *t)
 {
     return t->bytes / nuc_dtype_size(t->dtype);
@@ -140,21 +129,6 @@ static size_t count_samples(const struct nuc_comparison *with, struct nuc_compil
     return count;
 }
 
-static void describe_boundary(const struct nuc_model *m, struct nuc_comparison *with)
-{
-    with->n_inputs = nuc_model_n_inputs(m);
-    with->n_outputs = nuc_model_n_outputs(m);
-    with->has_states = nuc_model_n_states(m) > 0;
-    with->inputs = nuc_alloc_array(nuc_model_context(m), with->n_inputs + 1, sizeof *with->inputs);
-    with->infos = nuc_alloc_array(nuc_model_context(m), with->n_outputs + 1, sizeof *with->infos);
-    for (size_t i = 0; i < with->n_inputs; i++) {
-        check(m, nuc_model_input(m, i, &with->inputs[i]));
-        with->inputs[i].name = nuc_input_facts(m, i).name;
-    }
-    for (size_t i = 0; i < with->n_outputs; i++)
-        check(m, nuc_model_output(m, i, &with->infos[i]));
-}
-
 /* A data set of its own is in the unit of the calibration data, and its folders are classes of theirs. */
 static void compare_data(const struct nuc_comparison *with, struct nuc_compiler *c, struct nuc_dataset *d)
 {
@@ -199,22 +173,35 @@ struct nuc_comparison *nuc_comparison_new(const struct nuc_model *m, struct nuc_
 
     if (!nuc_has_samples(calibration))
         return with;
-    describe_boundary(m, with);
+    with->n_inputs = nuc_model_n_inputs(m);
+    with->n_outputs = nuc_model_n_outputs(m);
+    with->has_states = nuc_model_n_states(m) > 0;
+    with->inputs = nuc_alloc_array(nuc_model_context(m), with->n_inputs + 1, sizeof *with->inputs);
+    with->infos = nuc_alloc_array(nuc_model_context(m), with->n_outputs + 1, sizeof *with->infos);
+    for (size_t i = 0; i < with->n_inputs; i++) {
+        check(m, nuc_model_input(m, i, &with->inputs[i]));
+        with->inputs[i].name = nuc_input_facts(m, i).name;
+    }
+    for (size_t i = 0; i < with->n_outputs; i++)
+        check(m, nuc_model_output(m, i, &with->infos[i]));
     with->calibration = calibration;
     with->samples = has_own ? dataset : calibration;
     with->part = has_own ? NUC_SAMPLES_ALL : NUC_SAMPLES_HELD_OUT;
     with->calibration_part = has_own ? NUC_SAMPLES_ALL : NUC_SAMPLES_KEPT;
     with->n_calibration = count_samples(with, nuc_model_compiler(m), with->calibration_part);
     with->calibrated_on = !has_own && count_samples(with, nuc_model_compiler(m), NUC_SAMPLES_ALL) == 1;
-
     struct nuc_sub_arena *sub = nuc_enter_sub_arena(cx);
     struct nuc_dataset *d = open_samples(with, nuc_model_compiler(m), with->samples, with->part);
     if (has_own)
         compare_data(with, nuc_model_compiler(m), d);
     struct nuc_model *runs = nuc_model_apart(m); /* let go with the sub-arena */
     nuc_leave_sub_arena(cx, sub);
-
-    choose_samples(cx, with, d->n_samples, affordable_samples(m, with));
+    size_t bytes = 1;
+    for (size_t i = 0; i < with->n_outputs; i++)
+        bytes += with->infos[i].bytes;
+    size_t by_time = (size_t)(MOST_VALUES / (1 + nuc_values_per_run(m))), by_memory = MOST_BYTES / bytes + 1;
+    by_time = by_time > LEAST_SAMPLES ? by_time : LEAST_SAMPLES;
+    choose_samples(cx, with, d->n_samples, by_time < by_memory ? by_time : by_memory);
     if (with->part == NUC_SAMPLES_ALL)
         read_labels(with, d);
     keep_outputs(runs, with, d);
@@ -237,33 +224,6 @@ struct sums {
     struct nuc_sqnr *outputs;
     size_t n_right;
 };
-
-static void add_sample(struct sums *s, const struct nuc_comparison *with, size_t sample, void *const *outputs)
-{
-    void *const *wanted = with->outputs + sample * with->n_outputs;
-
-    for (size_t i = 0; i < with->n_outputs; i++) {
-        if (wanted[i] != NULL)
-            nuc_sqnr_add(&s->outputs[i], wanted[i], outputs[i], n_elements(&with->infos[i]));
-        if (i == 0 && with->labels != NULL)
-            s->n_right += (int64_t)largest(outputs[0], n_elements(&with->infos[0])) == with->labels[sample];
-    }
-}
-
-static double mean_noise(const struct sums *s, const struct nuc_comparison *with)
-{
-    double total = 0;
-    size_t n = 0;
-
-    for (size_t i = 0; i < with->n_outputs; i++) {
-        const struct nuc_sqnr *one = &s->outputs[i];
-        if (with->n_samples == 0 || with->outputs[i] == NULL)
-            continue;
-        total += one->signal > 0 ? one->noise / one->signal : one->noise;
-        n++;
-    }
-    return n > 0 ? total / (double)n : (double)NAN;
-}
 
 /* Of outputs that are no tensors of float32 as the model's nothing is compared. */
 static bool is_like_model(const struct nuc_runner *r, const struct nuc_comparison *with)
@@ -301,12 +261,27 @@ static void run_program(const struct nuc_model *m, const struct nuc_tried_progra
         if (nuc_dataset_begins(d, with->index[k]))
             check(m, nuc_runner_reset(r));
         check(m, nuc_runner_run(r, inputs, outputs));
-        add_sample(&s, with, k, outputs);
+        void *const *wanted = with->outputs + k * with->n_outputs;
+        for (size_t i = 0; i < with->n_outputs; i++) {
+            if (wanted[i] != NULL)
+                nuc_sqnr_add(&s.outputs[i], wanted[i], outputs[i], n_elements(&with->infos[i]));
+            if (i == 0 && with->labels != NULL)
+                s.n_right += (int64_t)largest(outputs[0], n_elements(&with->infos[0])) == with->labels[k];
+        }
     }
     nuc_runner_close(r);
     if (n_samples == 0)
         return;
-    out->noise = mean_noise(&s, with);
+    double total = 0;
+    size_t n = 0;
+    for (size_t i = 0; i < with->n_outputs; i++) {
+        const struct nuc_sqnr *one = &s.outputs[i];
+        if (with->n_samples == 0 || with->outputs[i] == NULL)
+            continue;
+        total += one->signal > 0 ? one->noise / one->signal : one->noise;
+        n++;
+    }
+    out->noise = n > 0 ? total / (double)n : (double)NAN;
     if (with->labels != NULL)
         out->accuracy = (double)s.n_right / (double)n_samples;
 }
@@ -317,20 +292,15 @@ struct compilation {
     struct nuc_figures *out;
 };
 
-static void note_program(const struct nuc_program_report *r, struct nuc_figures *out)
-{
-    out->cycles = r->cycles;
-    out->milliseconds = (double)r->cycles / r->clock_hz * 1e3;
-    out->arena = r->arena;
-    out->memory = r->arena + (r->scratch_in_arena ? 0 : r->delegate_scratch);
-    out->program = r->program;
-}
-
 static void judge(void *user, const struct nuc_tried_program *p)
 {
     const struct compilation *k = user;
 
-    note_program(p->report, k->out);
+    k->out->cycles = p->report->cycles;
+    k->out->milliseconds = (double)p->report->cycles / p->report->clock_hz * 1e3;
+    k->out->arena = p->report->arena;
+    k->out->memory = p->report->arena + (p->report->scratch_in_arena ? 0 : p->report->delegate_scratch);
+    k->out->program = p->report->program;
     if (nuc_has_samples(k->with->calibration) && p->report->runs_on_simulator)
         run_program(k->m, p, k->with, k->out);
 }
