@@ -102,9 +102,8 @@ static const char *header(const struct nuc_codegen *g)
             "#define %2$s_STATES %3$zu\n\n"
             "/* The next call begins with their initial values, as the first one does after %1$s_load(). */\n"
             "void %1$s_reset(void);\n\n"
-            "/*\n * The content of the states: saved after a call of %1$s_run() and restored before another "
-            "one, it goes "
-            "on there.\n * Instances of the program have a struct each, and share weights and buffers.%5$s\n */\n"
+            "/*\n * The content of the states: saved after a call of %1$s_run() and restored before another one, it "
+            "goes on there.\n * Instances of the program have a struct each, and share weights and buffers.%5$s\n */\n"
             "struct %1$s_states {\n    uint8_t bytes[%4$zu];\n};\n"
             "void %1$s_save(struct %1$s_states *to);\n"
             "void %1$s_restore(const struct %1$s_states *from);\n\n",
@@ -150,34 +149,6 @@ static void add_buffer(const struct nuc_codegen *g, struct nuc_text *out, const 
                   "#ifdef %1$s_%2$s\n#define %3$s %1$s_%2$s\n#else\n"
                   "static %1$s_%4$s _Alignas(16) uint8_t %3$s[%5$zu];\n#endif\n",
                   g->upper, nuc_codegen_capitals(g->cx, outer), name, place, bytes);
-}
-
-static void add_memory(const struct nuc_codegen *g, struct nuc_text *out)
-{
-    const struct nuc_metadata *m = g->metadata;
-
-    nuc_text_addf(out,
-                  "#ifdef %1$s_PLAN /* memory that programs share: nucleon plan */\n#include %1$s_PLAN\n#endif\n\n",
-                  g->upper);
-    nuc_text_addf(out,
-                  "/* Where the buffers lie: __attribute__((section(\"...\"))) or nothing. The NPU reads and writes "
-                  "both. */\n#ifndef %1$s_ARENA\n#define %1$s_ARENA\n#endif\n\n",
-                  g->upper);
-    for (size_t i = 0; m != NULL && i < m->n_memories && i < NUC_MAX_MEMORIES; i++) {
-        bool again = m->memories[i].holds != NUC_HOLDS_PLANNED;
-        for (size_t k = 0; k < i; k++)
-            again = again || strcmp(m->memories[i].name, m->memories[k].name) == 0;
-        nuc_codegen_bank(out, g->upper, again ? NULL : m->memories[i].name);
-    }
-    for (size_t i = 0; i < g->sizes.n_planned; i++) {
-        if ((g->memories >> i & 1) == 0)
-            continue;
-        const char *name = nuc_format(g->cx, "memory%zu", i);
-        add_buffer(g, out, name, name, bank_of(g, NUC_HOLDS_PLANNED, i),
-                   g->sizes.planned[i] > 0 ? g->sizes.planned[i] : 1);
-    }
-    if (g->sizes.temporary > 0)
-        add_buffer(g, out, "call_memory", "temporary", bank_of(g, NUC_HOLDS_TEMPORARY, 0), g->sizes.temporary);
 }
 
 /* The program plans it in its first memory, or not at all. */
@@ -255,25 +226,6 @@ static void add_args(const struct nuc_codegen *g, struct nuc_text *out, uint32_t
     nuc_text_addf(out, "%s};\n", args.count == 0 ? "NULL" : "");
 }
 
-static void add_step(struct nuc_codegen *g, struct nuc_text *out, uint32_t index)
-{
-    const struct nuc_view_instruction *in = &g->instructions[index];
-
-    if (in->kind == NUC_INSTRUCTION_KERNEL) {
-        const char *name = nuc_view_operator_name(g->cx, &g->method->operators[in->index]);
-        const struct nuc_codegen_row *kernel = nuc_codegen_row(name);
-        if (kernel == NULL)
-            nuc_fail(g->cx, NUC_BAD_INPUT, "%s: calls operator '%s', which the runtime does not have", g->file, name);
-        nuc_text_addf(out, "    {%s, args%u, %u, 0}, /* %s%s */\n", kernel->function, index, in->args.count,
-                      kernel->name, place_of(g->cx, &in->frame));
-    } else if (in->kind == NUC_INSTRUCTION_DELEGATE) {
-        nuc_text_addf(out, "    {NULL, args%u, %u, %zu}, /* NPU%s */\n", index, in->args.count,
-                      nuc_codegen_delegate(g, in->index), place_of(g->cx, &in->frame));
-    } else if (in->kind == NUC_INSTRUCTION_MOVE) {
-        nuc_text_addf(out, "    {move, args%u, 2, 0},\n", index);
-    }
-}
-
 static bool has_moves(const struct nuc_codegen *g)
 {
     for (uint32_t i = 0; i < g->n_instructions; i++) {
@@ -283,8 +235,15 @@ static bool has_moves(const struct nuc_codegen *g)
     return false;
 }
 
-static void add_moves(struct nuc_codegen *g, struct nuc_text *out)
+static void add_steps(struct nuc_codegen *g, struct nuc_text *out)
 {
+    nuc_text_addf(out, "/* Kernels do not write the values of their arguments, only what tensors point to. */\n"
+                       "#define V(i) ((struct nuc_value *)&values[i])\n\n");
+    for (uint32_t i = 0; i < g->n_instructions; i++) {
+        uint8_t kind = g->instructions[i].kind;
+        if (kind == NUC_INSTRUCTION_KERNEL || kind == NUC_INSTRUCTION_DELEGATE)
+            add_args(g, out, i, g->instructions[i].args);
+    }
     for (uint32_t i = 0; i < g->n_instructions; i++) {
         const struct nuc_view_instruction *in = &g->instructions[i];
         if (in->kind != NUC_INSTRUCTION_MOVE)
@@ -297,22 +256,25 @@ static void add_moves(struct nuc_codegen *g, struct nuc_text *out)
                       "\nstatic enum nuc_status move(struct nuc_kernel_context *cx, struct nuc_value *const *args)\n"
                       "{\n    (void)cx;\n    memmove(args[1]->u.tensor.data, args[0]->u.tensor.data, "
                       "args[1]->u.tensor.bytes);\n    return NUC_OK;\n}\n\n");
-}
-
-static void add_steps(struct nuc_codegen *g, struct nuc_text *out)
-{
-    nuc_text_addf(out, "/* Kernels do not write the values of their arguments, only what tensors point to. */\n"
-                       "#define V(i) ((struct nuc_value *)&values[i])\n\n");
-    for (uint32_t i = 0; i < g->n_instructions; i++) {
-        uint8_t kind = g->instructions[i].kind;
-        if (kind == NUC_INSTRUCTION_KERNEL || kind == NUC_INSTRUCTION_DELEGATE)
-            add_args(g, out, i, g->instructions[i].args);
-    }
-    add_moves(g, out);
     nuc_text_addf(out, "\nstatic const struct {\n    nuc_kernel_fn run; /* NULL: a delegate */\n"
                        "    struct nuc_value *const *args;\n    uint16_t n_args, delegate;\n} steps[] = {\n");
-    for (uint32_t i = 0; i < g->n_instructions; i++)
-        add_step(g, out, i);
+    for (uint32_t i = 0; i < g->n_instructions; i++) {
+        const struct nuc_view_instruction *in = &g->instructions[i];
+        if (in->kind == NUC_INSTRUCTION_KERNEL) {
+            const char *name = nuc_view_operator_name(g->cx, &g->method->operators[in->index]);
+            const struct nuc_codegen_row *kernel = nuc_codegen_row(name);
+            if (kernel == NULL)
+                nuc_fail(g->cx, NUC_BAD_INPUT, "%s: calls operator '%s', which the runtime does not have", g->file,
+                         name);
+            nuc_text_addf(out, "    {%s, args%u, %u, 0}, /* %s%s */\n", kernel->function, i, in->args.count,
+                          kernel->name, place_of(g->cx, &in->frame));
+        } else if (in->kind == NUC_INSTRUCTION_DELEGATE) {
+            nuc_text_addf(out, "    {NULL, args%u, %u, %zu}, /* NPU%s */\n", i, in->args.count,
+                          nuc_codegen_delegate(g, in->index), place_of(g->cx, &in->frame));
+        } else if (in->kind == NUC_INSTRUCTION_MOVE) {
+            nuc_text_addf(out, "    {move, args%u, 2, 0},\n", i);
+        }
+    }
     nuc_text_addf(out, "    {NULL, NULL, 0, 0},\n};\n\n");
 }
 
@@ -371,7 +333,29 @@ static const char *source(struct nuc_codegen *g, const char *values)
                   g->name);
     nuc_text_addf(&out, "%s\n#pragma GCC diagnostic ignored \"-Wcast-qual\"\n\n",
                   g->n_delegates > 0 ? "\n#include \"nucleon/runtime.h\"\n" : "");
-    add_memory(g, &out);
+    const struct nuc_metadata *m = g->metadata;
+    nuc_text_addf(&out,
+                  "#ifdef %1$s_PLAN /* memory that programs share: nucleon plan */\n#include %1$s_PLAN\n#endif\n\n",
+                  g->upper);
+    nuc_text_addf(&out,
+                  "/* Where the buffers lie: __attribute__((section(\"...\"))) or nothing. The NPU reads and writes "
+                  "both. */\n#ifndef %1$s_ARENA\n#define %1$s_ARENA\n#endif\n\n",
+                  g->upper);
+    for (size_t i = 0; m != NULL && i < m->n_memories && i < NUC_MAX_MEMORIES; i++) {
+        bool again = m->memories[i].holds != NUC_HOLDS_PLANNED;
+        for (size_t k = 0; k < i; k++)
+            again = again || strcmp(m->memories[i].name, m->memories[k].name) == 0;
+        nuc_codegen_bank(&out, g->upper, again ? NULL : m->memories[i].name);
+    }
+    for (size_t i = 0; i < g->sizes.n_planned; i++) {
+        if ((g->memories >> i & 1) == 0)
+            continue;
+        const char *name = nuc_format(g->cx, "memory%zu", i);
+        add_buffer(g, &out, name, name, bank_of(g, NUC_HOLDS_PLANNED, i),
+                   g->sizes.planned[i] > 0 ? g->sizes.planned[i] : 1);
+    }
+    if (g->sizes.temporary > 0)
+        add_buffer(g, &out, "call_memory", "temporary", bank_of(g, NUC_HOLDS_TEMPORARY, 0), g->sizes.temporary);
     add_delegates(g, &out);
     nuc_text_addf(&out, "%s", values);
     add_steps(g, &out);

@@ -39,18 +39,6 @@ static void add_string(struct nuc_text *out, const char *text)
     nuc_text_addf(out, "\"");
 }
 
-static void add_classes(struct nuc_text *out, const char *macro, const struct nuc_output_metadata *o)
-{
-    if (o->n_classes == 0)
-        return;
-    nuc_text_addf(out, "#define %s_CLASSES %zu\n#define %s_CLASS_NAMES {", macro, o->n_classes, macro);
-    for (size_t i = 0; i < o->n_classes; i++) {
-        nuc_text_addf(out, i == 0 ? "" : i % 8 == 0 ? ", \\\n    " : ", ");
-        add_string(out, o->classes[i]);
-    }
-    nuc_text_addf(out, "}\n");
-}
-
 void nuc_codegen_facts(const struct nuc_codegen *g, struct nuc_text *out, bool input, uint32_t i,
                        const struct nuc_tensor *t)
 {
@@ -71,8 +59,17 @@ void nuc_codegen_facts(const struct nuc_codegen *g, struct nuc_text *out, bool i
     if (m != NULL && input && i < m->n_inputs && m->inputs[i].least <= m->inputs[i].most)
         nuc_text_addf(out, "/* Real values in calibration. */\n#define %s_LEAST %s\n#define %s_MOST %s\n", macro,
                       real(g->cx, m->inputs[i].least), macro, real(g->cx, m->inputs[i].most));
-    if (m != NULL && !input && i < m->n_outputs)
-        add_classes(out, macro, &m->outputs[i]);
+    if (m != NULL && !input && i < m->n_outputs) {
+        const struct nuc_output_metadata *o = &m->outputs[i];
+        if (o->n_classes == 0)
+            return;
+        nuc_text_addf(out, "#define %s_CLASSES %zu\n#define %s_CLASS_NAMES {", macro, o->n_classes, macro);
+        for (size_t k = 0; k < o->n_classes; k++) {
+            nuc_text_addf(out, k == 0 ? "" : k % 8 == 0 ? ", \\\n    " : ", ");
+            add_string(out, o->classes[k]);
+        }
+        nuc_text_addf(out, "}\n");
+    }
 }
 
 static void add_channels(const struct nuc_codegen *g, struct nuc_text *out, const char *name, const double *of,
@@ -144,17 +141,14 @@ void nuc_codegen_decision_header(const struct nuc_codegen *g, struct nuc_text *o
 
     nuc_codegen_preparation(g, out);
     if (g->is_pushed)
-        nuc_text_addf(
-            out,
-            "/*\n * Takes %4$s of input 0, in their order in memory, from a sensor: `*samples` and `*count` "
-            "move "
-            "past those\n * taken. True: the input was full and an inference has run, and there may be samples left; "
-            "false: all are taken.\n *\n *     while (%1$s_push(&samples, &count))\n *         ... look at the %2$s "
-            "...\n "
-            "*\n * %1$s_pushed() is the status of the last inference.\n */\n"
-            "bool %1$s_push(const %3$s **samples, size_t *count);\nenum nuc_status %1$s_pushed(void);\n\n",
-            g->name, d != NULL ? "decision" : "outputs", pushed_type(g),
-            input_type(g) == NUC_I16 ? "samples" : "real values");
+        nuc_text_addf(out,
+                      "/*\n * Takes %4$s of input 0, in their order in memory, from a sensor: `*samples` and `*count` "
+                      "move past those\n * taken. True: the input was full and an inference has run, and there may be "
+                      "samples left; false: all are taken.\n *\n *     while (%1$s_push(&samples, &count))\n *         "
+                      "... look at the %2$s ...\n *\n * %1$s_pushed() is the status of the last inference.\n */\n"
+                      "bool %1$s_push(const %3$s **samples, size_t *count);\nenum nuc_status %1$s_pushed(void);\n\n",
+                      g->name, d != NULL ? "decision" : "outputs", pushed_type(g),
+                      input_type(g) == NUC_I16 ? "samples" : "real values");
     if (d == NULL)
         return;
     nuc_text_addf(
@@ -253,18 +247,6 @@ void nuc_codegen_decision_state(const struct nuc_codegen *g, struct nuc_text *ou
         nuc_text_addf(out, "static size_t n_pushed;\nstatic enum nuc_status pushed_status;\n\n");
 }
 
-static void add_decide(const struct nuc_codegen *g, struct nuc_text *out)
-{
-    nuc_text_addf(out,
-                  "\nconst struct nuc_decider *%s_decide(void)\n{\n    const void *outputs[%u];\n\n"
-                  "    if (!has_run)\n        return NULL;\n    if (has_decided)\n        return &decider;\n",
-                  g->name, (unsigned)g->method->outputs.count);
-    for (uint32_t i = 0; i < g->method->outputs.count; i++)
-        nuc_text_addf(out, "    outputs[%u] = %s_output%u();\n", i, g->name, i);
-    nuc_text_addf(out, "    has_decided = nuc_decider_run(&decider, outputs) == NUC_OK;\n"
-                       "    return has_decided ? &decider : NULL;\n}\n");
-}
-
 /* The input's own memory is used by others while an inference runs, but not between them. */
 static void add_push(const struct nuc_codegen *g, struct nuc_text *out)
 {
@@ -292,8 +274,16 @@ static void add_push(const struct nuc_codegen *g, struct nuc_text *out)
 
 void nuc_codegen_decision_source(const struct nuc_codegen *g, struct nuc_text *out)
 {
-    if (g->decision != NULL)
-        add_decide(g, out);
+    if (g->decision != NULL) {
+        nuc_text_addf(out,
+                      "\nconst struct nuc_decider *%s_decide(void)\n{\n    const void *outputs[%u];\n\n"
+                      "    if (!has_run)\n        return NULL;\n    if (has_decided)\n        return &decider;\n",
+                      g->name, (unsigned)g->method->outputs.count);
+        for (uint32_t i = 0; i < g->method->outputs.count; i++)
+            nuc_text_addf(out, "    outputs[%u] = %s_output%u();\n", i, g->name, i);
+        nuc_text_addf(out, "    has_decided = nuc_decider_run(&decider, outputs) == NUC_OK;\n"
+                           "    return has_decided ? &decider : NULL;\n}\n");
+    }
     if (g->is_pushed)
         add_push(g, out);
 }

@@ -165,43 +165,6 @@ struct nuc_span nuc_codegen_payload(const struct nuc_codegen *g, size_t place)
     return g->method->delegates[g->delegates[place]].data;
 }
 
-static void use_instruction(struct nuc_codegen *g, const struct nuc_view_instruction *in)
-{
-    const uint32_t from = (uint32_t)in->words[0], to = (uint32_t)in->words[1];
-    bool move = in->kind == NUC_INSTRUCTION_MOVE;
-
-    if (in->kind == NUC_INSTRUCTION_JUMP_FALSE || (move && g->method->values[to].kind != NUC_VALUE_TENSOR))
-        nuc_fail(g->cx, NUC_UNSUPPORTED, "%s: has jumps or moves of scalars: run it with the runtime", g->file);
-    use_all(g, in->args);
-    if (move) {
-        use(g, from);
-        use(g, to);
-    } else if (in->kind == NUC_INSTRUCTION_DELEGATE) {
-        const struct nuc_view_delegate *delegate = &g->method->delegates[in->index];
-        size_t place = nuc_codegen_delegate(g, in->index);
-        for (uint32_t i = 0; i < delegate->n_specs && g->scratches[place] == NULL; i++) {
-            if (nuc_view_is(delegate->specs[i].key, NUC_SCRATCH_SPEC))
-                g->scratches[place] =
-                    nuc_format(g->cx, "%llu", strtoull(nuc_view_text(g->cx, delegate->specs[i].value), NULL, 10));
-        }
-        g->memories |= g->scratches[place] != NULL;
-    }
-}
-
-static void measure_delegates(struct nuc_codegen *g)
-{
-    struct nuc_detail detail = {.message = NULL};
-
-    for (size_t i = 0; i < g->n_delegates; i++) {
-        struct nuc_span payload = nuc_codegen_payload(g, i);
-        struct nuc_backend_sizes sizes;
-        enum nuc_status status = nuc_neutron_backend.sizes(payload.data, payload.size, &sizes, &detail);
-        if (status != NUC_OK)
-            refuse(g, status, &detail);
-        g->state_bytes = sizes.state > g->state_bytes ? sizes.state : g->state_bytes;
-    }
-}
-
 void nuc_codegen_load(struct nuc_codegen *g)
 {
     nuc_codegen_open(g);
@@ -210,8 +173,27 @@ void nuc_codegen_load(struct nuc_codegen *g)
     memset(g->number_of, 0xFF, g->method->n_values * sizeof *g->number_of);
     g->delegates = nuc_alloc_array(g->cx, g->method->n_delegates, sizeof *g->delegates);
     g->scratches = nuc_alloc_array(g->cx, g->method->n_delegates, sizeof(char *));
-    for (uint32_t i = 0; i < g->n_instructions; i++)
-        use_instruction(g, &g->instructions[i]);
+    for (uint32_t i = 0; i < g->n_instructions; i++) {
+        const struct nuc_view_instruction *in = &g->instructions[i];
+        const uint32_t from = (uint32_t)in->words[0], to = (uint32_t)in->words[1];
+        bool move = in->kind == NUC_INSTRUCTION_MOVE;
+        if (in->kind == NUC_INSTRUCTION_JUMP_FALSE || (move && g->method->values[to].kind != NUC_VALUE_TENSOR))
+            nuc_fail(g->cx, NUC_UNSUPPORTED, "%s: has jumps or moves of scalars: run it with the runtime", g->file);
+        use_all(g, in->args);
+        if (move) {
+            use(g, from);
+            use(g, to);
+        } else if (in->kind == NUC_INSTRUCTION_DELEGATE) {
+            const struct nuc_view_delegate *delegate = &g->method->delegates[in->index];
+            size_t place = nuc_codegen_delegate(g, in->index);
+            for (uint32_t k = 0; k < delegate->n_specs && g->scratches[place] == NULL; k++) {
+                if (nuc_view_is(delegate->specs[k].key, NUC_SCRATCH_SPEC))
+                    g->scratches[place] =
+                        nuc_format(g->cx, "%llu", strtoull(nuc_view_text(g->cx, delegate->specs[k].value), NULL, 10));
+            }
+            g->memories |= g->scratches[place] != NULL;
+        }
+    }
     use_all(g, g->method->inputs);
     use_all(g, g->method->outputs);
     /* States, whose places another value may name. */
@@ -220,5 +202,13 @@ void nuc_codegen_load(struct nuc_codegen *g)
         if (v->kind == NUC_VALUE_TENSOR && v->u.tensor.planned && v->u.tensor.constant != 0)
             number(g, i);
     }
-    measure_delegates(g);
+    struct nuc_detail detail = {.message = NULL};
+    for (size_t i = 0; i < g->n_delegates; i++) {
+        struct nuc_span payload = nuc_codegen_payload(g, i);
+        struct nuc_backend_sizes sizes;
+        enum nuc_status status = nuc_neutron_backend.sizes(payload.data, payload.size, &sizes, &detail);
+        if (status != NUC_OK)
+            refuse(g, status, &detail);
+        g->state_bytes = sizes.state > g->state_bytes ? sizes.state : g->state_bytes;
+    }
 }

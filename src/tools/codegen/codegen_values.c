@@ -28,19 +28,14 @@ static size_t block_of(struct nuc_codegen *g, const uint8_t *data, size_t size)
 
 /* ---- shapes ---- */
 
-static bool same_shape(const struct nuc_codegen *g, size_t at, const struct nuc_tensor *t)
-{
-    if (t->rank == 0) /* the pools may not be there yet */
-        return true;
-    return memcmp(g->size_pool + at, t->sizes, t->rank * sizeof(int32_t)) == 0 &&
-           memcmp(g->order_pool + at, t->dim_order, t->rank) == 0;
-}
-
 /* Where sizes and dim order stand in the two pools. */
 static size_t pool_shape(struct nuc_codegen *g, const struct nuc_tensor *t)
 {
     for (size_t at = 0; at + t->rank <= g->n_pool; at++) {
-        if (same_shape(g, at, t))
+        if (t->rank == 0) /* the pools may not be there yet */
+            return at;
+        if (memcmp(g->size_pool + at, t->sizes, t->rank * sizeof(int32_t)) == 0 &&
+            memcmp(g->order_pool + at, t->dim_order, t->rank) == 0)
             return at;
     }
     size_t at = g->n_pool, needed = at + t->rank;
@@ -60,24 +55,6 @@ static const char *const dtype_names[NUC_DTYPE_COUNT] = {
 #undef NAME
 };
 
-/* Planned memory was zeroed before loading, which gave states their initial values. */
-static void add_reset(struct nuc_codegen *g, const char *place, const uint8_t *initial, size_t bytes)
-{
-    bool zeros = true;
-
-    for (size_t i = 0; i < bytes && zeros; i++)
-        zeros = initial[i] == 0;
-    nuc_text_addf(&g->saves, "    memcpy(to->bytes + %zu, %s, %zu);\n", g->states_bytes, place, bytes);
-    nuc_text_addf(&g->restores, "    memcpy(%s, from->bytes + %zu, %zu);\n", place, g->states_bytes, bytes);
-    g->states_bytes += bytes;
-    if (zeros)
-        nuc_text_addf(&g->resets, "    memset(%s, 0, %zu);\n", place, bytes);
-    else
-        nuc_text_addf(&g->resets, "    memcpy(%s, %s_constant%zu, %zu);\n", place, g->name, block_of(g, initial, bytes),
-                      bytes);
-    g->n_states++;
-}
-
 static void add_planned(struct nuc_codegen *g, struct nuc_text *out, const struct nuc_view_tensor *view, size_t bytes)
 {
     const uint32_t memory = view->memory - 1;
@@ -85,31 +62,22 @@ static void add_planned(struct nuc_codegen *g, struct nuc_text *out, const struc
 
     g->memories |= (uint64_t)1 << memory;
     nuc_text_addf(out, "%s", place);
-    if (view->constant != 0)
-        add_reset(g, place, g->loaded[memory] + view->offset, bytes);
-}
-
-static void add_data(struct nuc_codegen *g, struct nuc_text *out, uint32_t place, const struct nuc_tensor *t)
-{
-    const struct nuc_view_tensor *view = &g->method->values[g->value_of[place]].u.tensor;
-
-    if (t->constant)
-        nuc_text_addf(out, "(void *)%s_constant%zu", g->name, block_of(g, t->data, t->bytes));
-    else if (t->planned)
-        add_planned(g, out, view, t->bytes);
-    else
-        nuc_text_addf(out, "caller%u", place);
-}
-
-static void add_tensor(struct nuc_codegen *g, struct nuc_text *out, uint32_t place, const struct nuc_tensor *t)
-{
-    size_t shape = pool_shape(g, t);
-
-    nuc_text_addf(out, ".u.tensor = {.data = ");
-    add_data(g, out, place, t);
-    nuc_text_addf(out, ", .sizes = sizes + %zu, .dim_order = dim_orders + %zu, .bytes = %zu, .dtype = %s, .rank = %u",
-                  shape, shape, t->bytes, dtype_names[t->dtype], t->rank);
-    nuc_text_addf(out, "%s%s}", t->constant ? ", .constant = true" : "", t->planned ? ", .planned = true" : "");
+    if (view->constant != 0) {
+        /* Planned memory was zeroed before loading, which gave states their initial values. */
+        const uint8_t *initial = g->loaded[memory] + view->offset;
+        bool zeros = true;
+        for (size_t i = 0; i < bytes && zeros; i++)
+            zeros = initial[i] == 0;
+        nuc_text_addf(&g->saves, "    memcpy(to->bytes + %zu, %s, %zu);\n", g->states_bytes, place, bytes);
+        nuc_text_addf(&g->restores, "    memcpy(%s, from->bytes + %zu, %zu);\n", place, g->states_bytes, bytes);
+        g->states_bytes += bytes;
+        if (zeros)
+            nuc_text_addf(&g->resets, "    memset(%s, 0, %zu);\n", place, bytes);
+        else
+            nuc_text_addf(&g->resets, "    memcpy(%s, %s_constant%zu, %zu);\n", place, g->name,
+                          block_of(g, initial, bytes), bytes);
+        g->n_states++;
+    }
 }
 
 /* Items are places in the table now. Texts and numbers stay as they are. */
@@ -125,16 +93,6 @@ static void add_list(struct nuc_codegen *g, struct nuc_text *out, const struct n
         for (uint32_t k = 0; k < list.size; k++)
             nuc_text_add(&g->lists, &(char){(char)(uint8_t)((uint64_t)item >> (8 * k))}, 1);
     }
-}
-
-static void add_double(struct nuc_text *out, double f)
-{
-    if (isnan(f))
-        nuc_text_addf(out, ".u.f = (double)NAN");
-    else if (isinf(f))
-        nuc_text_addf(out, ".u.f = %s(double)INFINITY", f < 0 ? "-" : "");
-    else
-        nuc_text_addf(out, ".u.f = %a", f);
 }
 
 /* Texts and lists: their items lie in the array "lists". */
@@ -162,29 +120,37 @@ static void add_value(struct nuc_codegen *g, struct nuc_text *out, uint32_t plac
     const struct nuc_value *v = &g->values[g->value_of[place]];
 
     nuc_text_addf(out, "    {");
-    if (v->kind == NUC_VALUE_TENSOR)
-        add_tensor(g, out, place, &v->u.tensor);
-    else if (v->kind == NUC_VALUE_INT)
+    if (v->kind == NUC_VALUE_TENSOR) {
+        const struct nuc_tensor *t = &v->u.tensor;
+        size_t shape = pool_shape(g, t);
+        nuc_text_addf(out, ".u.tensor = {.data = ");
+        const struct nuc_view_tensor *view = &g->method->values[g->value_of[place]].u.tensor;
+        if (t->constant)
+            nuc_text_addf(out, "(void *)%s_constant%zu", g->name, block_of(g, t->data, t->bytes));
+        else if (t->planned)
+            add_planned(g, out, view, t->bytes);
+        else
+            nuc_text_addf(out, "caller%u", place);
+        nuc_text_addf(out,
+                      ", .sizes = sizes + %zu, .dim_order = dim_orders + %zu, .bytes = %zu, .dtype = %s, .rank = %u",
+                      shape, shape, t->bytes, dtype_names[t->dtype], t->rank);
+        nuc_text_addf(out, "%s%s}", t->constant ? ", .constant = true" : "", t->planned ? ", .planned = true" : "");
+    } else if (v->kind == NUC_VALUE_INT)
         nuc_text_addf(out, ".u.i = INT64_C(%" PRId64 ")%s", v->u.i == INT64_MIN ? v->u.i + 1 : v->u.i,
                       v->u.i == INT64_MIN ? " - 1" : "");
     else if (v->kind == NUC_VALUE_BOOL)
         nuc_text_addf(out, ".u.b = %s", v->u.b ? "true" : "false");
-    else if (v->kind == NUC_VALUE_DOUBLE)
-        add_double(out, v->u.f);
-    else if (is_listed(v->kind))
+    else if (v->kind == NUC_VALUE_DOUBLE) {
+        double f = v->u.f;
+        if (isnan(f))
+            nuc_text_addf(out, ".u.f = (double)NAN");
+        else if (isinf(f))
+            nuc_text_addf(out, ".u.f = %s(double)INFINITY", f < 0 ? "-" : "");
+        else
+            nuc_text_addf(out, ".u.f = %a", f);
+    } else if (is_listed(v->kind))
         add_list(g, out, &g->method->values[g->value_of[place]]);
     nuc_text_addf(out, "%s.kind = NUC_VALUE_%s},\n", v->kind == NUC_VALUE_NONE ? "" : ", ", kinds[v->kind]);
-}
-
-/* Memory of inputs and outputs that the program leaves to its caller. */
-static void add_caller_memory(struct nuc_codegen *g, struct nuc_text *out)
-{
-    for (uint32_t place = 0; place < g->n_used; place++) {
-        const struct nuc_value *v = &g->values[g->value_of[place]];
-        if (v->kind == NUC_VALUE_TENSOR && !v->u.tensor.constant && !v->u.tensor.planned)
-            nuc_text_addf(out, "static %s_ARENA _Alignas(16) uint8_t caller%u[%zu];\n", g->upper, place,
-                          v->u.tensor.bytes > 0 ? v->u.tensor.bytes : 1);
-    }
 }
 
 /* C has no arrays without elements: where values point into one it has a zero. */
@@ -195,32 +161,6 @@ static void add_bytes(struct nuc_text *out, const char *name, const uint8_t *byt
     nuc_text_addf(out, "static const uint8_t %s[] = {\n", name);
     nuc_codegen_bytes(out, count == 0 ? &zero : bytes, count == 0 ? 1 : count);
     nuc_text_addf(out, "};\n");
-}
-
-static void add_sizes(const struct nuc_codegen *g, struct nuc_text *out)
-{
-    nuc_text_addf(out, "static const int32_t sizes[] = {");
-    for (size_t i = 0; i < g->n_pool; i++)
-        nuc_text_addf(out, "%s%d,", i % 16 == 0 ? "\n    " : " ", (int)g->size_pool[i]);
-    nuc_text_addf(out, "%s};\n", g->n_pool == 0 ? "0" : "\n");
-}
-
-/* Only those that values point into. */
-static void add_pools(struct nuc_codegen *g, struct nuc_text *out)
-{
-    bool tensors = false, lists = false;
-
-    for (uint32_t place = 0; place < g->n_used; place++) {
-        uint8_t kind = g->values[g->value_of[place]].kind;
-        tensors = tensors || kind == NUC_VALUE_TENSOR;
-        lists = lists || is_listed(kind);
-    }
-    if (tensors) {
-        add_sizes(g, out);
-        add_bytes(out, "dim_orders", g->order_pool, g->n_pool);
-    }
-    if (lists)
-        add_bytes(out, "lists", (const uint8_t *)g->lists.data, g->lists.length);
 }
 
 void nuc_codegen_values(struct nuc_codegen *g, struct nuc_text *out)
@@ -237,8 +177,29 @@ void nuc_codegen_values(struct nuc_codegen *g, struct nuc_text *out)
     for (size_t i = 0; i < g->n_blocks; i++)
         nuc_text_addf(out, "extern const uint8_t %s_constant%zu[%zu];\n", g->name, i,
                       g->blocks[i].size > 0 ? g->blocks[i].size : 1);
-    add_caller_memory(g, out);
-    add_pools(g, out);
+    /* Memory of inputs and outputs that the program leaves to its caller. */
+    for (uint32_t place = 0; place < g->n_used; place++) {
+        const struct nuc_value *v = &g->values[g->value_of[place]];
+        if (v->kind == NUC_VALUE_TENSOR && !v->u.tensor.constant && !v->u.tensor.planned)
+            nuc_text_addf(out, "static %s_ARENA _Alignas(16) uint8_t caller%u[%zu];\n", g->upper, place,
+                          v->u.tensor.bytes > 0 ? v->u.tensor.bytes : 1);
+    }
+    /* Only those that values point into. */
+    bool tensors = false, lists = false;
+    for (uint32_t place = 0; place < g->n_used; place++) {
+        uint8_t kind = g->values[g->value_of[place]].kind;
+        tensors = tensors || kind == NUC_VALUE_TENSOR;
+        lists = lists || is_listed(kind);
+    }
+    if (tensors) {
+        nuc_text_addf(out, "static const int32_t sizes[] = {");
+        for (size_t i = 0; i < g->n_pool; i++)
+            nuc_text_addf(out, "%s%d,", i % 16 == 0 ? "\n    " : " ", (int)g->size_pool[i]);
+        nuc_text_addf(out, "%s};\n", g->n_pool == 0 ? "0" : "\n");
+        add_bytes(out, "dim_orders", g->order_pool, g->n_pool);
+    }
+    if (lists)
+        add_bytes(out, "lists", (const uint8_t *)g->lists.data, g->lists.length);
     nuc_text_addf(out, "static const struct nuc_value values[] = {\n%s};\n\n",
                   g->n_used > 0 ? nuc_text_string(&rows) : "    {.kind = NUC_VALUE_NONE},\n");
 }

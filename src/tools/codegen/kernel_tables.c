@@ -30,17 +30,6 @@ struct used {
     bool npu;
 };
 
-static void use_operator(struct nuc_context *cx, const char *file, const struct nuc_view_operator *o, struct used *used)
-{
-    const char *name = nuc_view_operator_name(cx, o);
-    const struct nuc_codegen_row *row = nuc_codegen_row(name);
-
-    if (row == NULL)
-        nuc_fail(cx, NUC_UNSUPPORTED,
-                 "%s: calls operator '%s', which the runtime does not have: 'nucleon inspect' shows where", file, name);
-    used->rows[row - rows] = true;
-}
-
 static void use_delegate(struct nuc_context *cx, const char *file, const struct nuc_view_delegate *d, struct used *used)
 {
     if (!nuc_view_is(d->backend, nuc_neutron_backend.id))
@@ -55,8 +44,15 @@ static void use_method(struct nuc_context *cx, const char *file, const struct nu
     for (uint32_t i = 0; i < m->n_chains; i++) {
         for (uint32_t k = 0; k < m->chains[i].n_instructions; k++) {
             const struct nuc_view_instruction *in = &m->chains[i].instructions[k];
-            if (in->kind == NUC_INSTRUCTION_KERNEL)
-                use_operator(cx, file, &m->operators[in->index], used);
+            if (in->kind == NUC_INSTRUCTION_KERNEL) {
+                const char *name = nuc_view_operator_name(cx, &m->operators[in->index]);
+                const struct nuc_codegen_row *row = nuc_codegen_row(name);
+                if (row == NULL)
+                    nuc_fail(cx, NUC_UNSUPPORTED,
+                             "%s: calls operator '%s', which the runtime does not have: 'nucleon inspect' shows where",
+                             file, name);
+                used->rows[row - rows] = true;
+            }
         }
     }
     for (uint32_t i = 0; i < m->n_delegates; i++)
@@ -85,22 +81,6 @@ struct constants {
     size_t decisions, found, history; /* found and history: the most */
 };
 
-/* Inputs, outputs and what is in front of them, as the header of generated C has them. */
-static void add_facts(const struct nuc_codegen *g, struct nuc_text *out)
-{
-    nuc_text_addf(out, "/* ---- %s ---- */\n\n", g->name);
-    for (int input = 1; input >= 0; input--) {
-        const struct nuc_view_list list = input ? g->method->inputs : g->method->outputs;
-        for (uint32_t i = 0; i < list.count; i++) {
-            const struct nuc_value *v = &g->values[nuc_view_int(list, i)];
-            if (v->kind == NUC_VALUE_TENSOR)
-                nuc_codegen_facts(g, out, input, i, &v->u.tensor);
-        }
-    }
-    nuc_text_addf(out, "\n");
-    nuc_codegen_preparation(g, out);
-}
-
 static bool is_taken(struct nuc_context *cx, const struct nuc_program_view *const *programs, size_t count,
                      const char *name)
 {
@@ -122,8 +102,20 @@ static void add_constants(struct nuc_context *cx, const struct nuc_program_view 
     if (with_facts && is_taken(cx, programs, i, g.name))
         nuc_warn(cx, "%s: the header has no constants of it, for another program is called %s: rename the file", g.file,
                  g.name);
-    else if (with_facts)
-        add_facts(&g, &c->text);
+    else if (with_facts) {
+        /* Inputs, outputs and what is in front of them, as the header of generated C has them. */
+        nuc_text_addf(&c->text, "/* ---- %s ---- */\n\n", g.name);
+        for (int input = 1; input >= 0; input--) {
+            const struct nuc_view_list list = input ? g.method->inputs : g.method->outputs;
+            for (uint32_t k = 0; k < list.count; k++) {
+                const struct nuc_value *v = &g.values[nuc_view_int(list, k)];
+                if (v->kind == NUC_VALUE_TENSOR)
+                    nuc_codegen_facts(&g, &c->text, input, k, &v->u.tensor);
+            }
+        }
+        nuc_text_addf(&c->text, "\n");
+        nuc_codegen_preparation(&g, &c->text);
+    }
     if (g.decision == NULL)
         return;
     const size_t found = nuc_decision_found(g.decision), history = nuc_decision_history(g.decision);

@@ -36,19 +36,6 @@ static size_t rounded(size_t bytes)
 
 /* ---- sizes ---- */
 
-/* Memories with states: their content is there when another program has run. */
-static uint64_t memories_of_states(const struct nuc_view_method *m)
-{
-    uint64_t memories = 0;
-
-    for (uint32_t i = 0; i < m->n_values; i++) {
-        const struct nuc_view_tensor *t = &m->values[i].u.tensor;
-        if (m->values[i].kind == NUC_VALUE_TENSOR && t->planned && t->constant != 0 && t->memory <= NUC_MAX_MEMORIES)
-            memories |= (uint64_t)1 << (t->memory - 1);
-    }
-    return memories;
-}
-
 static struct shared *shared_of(struct memory_plan *p, const char *bank)
 {
     for (size_t i = 0; i < p->n_shared; i++) {
@@ -75,12 +62,19 @@ static void measure(struct memory_plan *p, const struct nuc_program_view *view, 
     struct nuc_detail detail = {.message = NULL};
     struct nuc_program_sizes sizes;
     uint8_t *image = nuc_alloc(p->cx, view->bytes.size);
-    const uint64_t states = memories_of_states(view->methods);
+    /* Memories with states: their content is there when another program has run. */
+    uint64_t states = 0;
+
+    for (uint32_t i = 0; i < view->methods->n_values; i++) {
+        const struct nuc_view_tensor *t = &view->methods->values[i].u.tensor;
+        if (view->methods->values[i].kind == NUC_VALUE_TENSOR && t->planned && t->constant != 0 &&
+            t->memory <= NUC_MAX_MEMORIES)
+            states |= (uint64_t)1 << (t->memory - 1);
+    }
     const char *upper = nuc_codegen_capitals(p->cx, out->name), *why;
     const struct nuc_metadata *metadata = NULL;
     const void *text;
     size_t bytes, taken[NUC_MAX_MEMORIES] = {0};
-
     memcpy(image, view->bytes.data, view->bytes.size);
     check(p, view->file, nuc_program_sizes(image, view->bytes.size, &nuc_default_backends, &sizes, &detail), &detail);
     if (nuc_program_named_data(image, view->bytes.size, NUC_METADATA_KEY, &text, &bytes, NULL) == NUC_OK)
@@ -115,20 +109,6 @@ static void measure(struct memory_plan *p, const struct nuc_program_view *view, 
     if (sizes.temporary > p->temporary.bytes)
         p->temporary.bank = nuc_metadata_memory(metadata, NUC_HOLDS_TEMPORARY, 0);
     p->temporary.bytes = sizes.temporary > p->temporary.bytes ? rounded(sizes.temporary) : p->temporary.bytes;
-}
-
-static void check_names(const struct memory_plan *p, const struct nuc_planned_program *programs, size_t count)
-{
-    for (size_t i = 0; i < count; i++) {
-        nuc_codegen_check_name(p->cx, programs[i].name);
-        bool taken = strcmp(programs[i].name, p->name) == 0 || strcasecmp(programs[i].name, "programs") == 0;
-        for (size_t k = 0; k < i; k++)
-            taken = taken || strcasecmp(programs[i].name, programs[k].name) == 0;
-        if (taken)
-            nuc_fail(p->cx, NUC_BAD_USAGE,
-                     "%s: the name %s is taken, by the output or by another program: rename the file", programs[i].file,
-                     programs[i].name);
-    }
 }
 
 /* ---- files ---- */
@@ -186,7 +166,16 @@ struct nuc_table_files nuc_memory_plan(struct nuc_context *cx, const struct nuc_
     for (size_t i = 0; i < count; i++)
         planned[i] =
             (struct nuc_planned_program){.file = programs[i]->file, .name = nuc_codegen_name(cx, programs[i]->file)};
-    check_names(&p, planned, count);
+    for (size_t i = 0; i < count; i++) {
+        nuc_codegen_check_name(p.cx, planned[i].name);
+        bool taken = strcmp(planned[i].name, p.name) == 0 || strcasecmp(planned[i].name, "programs") == 0;
+        for (size_t k = 0; k < i; k++)
+            taken = taken || strcasecmp(planned[i].name, planned[k].name) == 0;
+        if (taken)
+            nuc_fail(p.cx, NUC_BAD_USAGE,
+                     "%s: the name %s is taken, by the output or by another program: rename the file", planned[i].file,
+                     planned[i].name);
+    }
     for (size_t i = 0; i < count; i++)
         measure(&p, programs[i], &planned[i]);
     *info = (struct nuc_memory_plan_info){.programs = planned, .n_programs = count};

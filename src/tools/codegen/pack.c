@@ -53,29 +53,23 @@ static uint64_t bytes_of(const struct nuc_view_value *v)
     return (bytes + NUC_MEMORY_ALIGNMENT - 1) / NUC_MEMORY_ALIGNMENT * NUC_MEMORY_ALIGNMENT;
 }
 
-/* Inputs and outputs that lie where the caller says. */
-static uint64_t io_bytes(const struct nuc_view_method *m)
-{
-    uint64_t bytes = 0;
-
-    for (uint32_t i = 0; i < m->inputs.count + m->outputs.count; i++) {
-        bool input = i < m->inputs.count;
-        int64_t index = nuc_view_int(input ? m->inputs : m->outputs, input ? i : i - m->inputs.count);
-        const struct nuc_view_value *v = &m->values[index];
-        if (v->kind == NUC_VALUE_TENSOR && !v->u.tensor.planned && (input || v->u.tensor.constant == 0))
-            bytes += bytes_of(v);
-    }
-    return bytes;
-}
-
 static void add_memories(struct packing *p, const struct nuc_program_view *view, struct nuc_span image,
                          const struct nuc_metadata *metadata)
 {
     struct nuc_detail d = {.message = NULL};
     struct nuc_program_sizes sizes;
     enum nuc_status status = nuc_program_sizes(image.data, image.size, &nuc_default_backends, &sizes, &d);
-    uint64_t io = io_bytes(view->methods);
+    /* Inputs and outputs that lie where the caller says. */
+    uint64_t io = 0;
 
+    for (uint32_t i = 0; i < view->methods->inputs.count + view->methods->outputs.count; i++) {
+        bool input = i < view->methods->inputs.count;
+        int64_t index = nuc_view_int(input ? view->methods->inputs : view->methods->outputs,
+                                     input ? i : i - view->methods->inputs.count);
+        const struct nuc_view_value *v = &view->methods->values[index];
+        if (v->kind == NUC_VALUE_TENSOR && !v->u.tensor.planned && (input || v->u.tensor.constant == 0))
+            io += bytes_of(v);
+    }
     if (status != NUC_OK || io > INT32_MAX)
         nuc_fail(p->cx, status != NUC_OK ? status : NUC_UNSUPPORTED, "%s: %s", view->file,
                  d.message != NULL ? d.message : "its inputs and outputs are too large for a microcontroller");
@@ -92,41 +86,7 @@ static void add_memories(struct packing *p, const struct nuc_program_view *view,
         add_memory(p, NUC_PACKAGE_IO, (size_t)io, NULL);
 }
 
-static void add_names(struct packing *p, const struct nuc_program_view *view)
-{
-    struct nuc_table_files called = nuc_kernel_tables(p->cx, &view, 1, "package", "codegen");
-
-    set(p, NUC_PACKAGE_N_KERNELS, called.n_operators);
-    set(p, NUC_PACKAGE_N_BACKENDS, called.n_backends);
-    set(p, NUC_PACKAGE_NAMES, p->texts_at + p->texts.length);
-    for (size_t i = 0; i < called.n_operators; i++)
-        add_text(p, called.operators[i]);
-    for (size_t i = 0; i < called.n_backends; i++)
-        add_text(p, called.backends[i]);
-}
-
 /* ---- the bytes ---- */
-
-static struct nuc_span assemble(struct packing *p, const char *file, struct nuc_span image)
-{
-    const size_t header = nuc_align_up(p->texts_at + p->texts.length, NUC_PACKAGE_ALIGNMENT);
-
-    if (header > NUC_PACKAGE_HEADER_MAX || image.size > INT32_MAX)
-        nuc_fail(p->cx, NUC_UNSUPPORTED, "%s: is too large for a package", file);
-    const size_t size = header + image.size;
-    uint8_t *out = nuc_alloc(p->cx, size);
-    set(p, NUC_PACKAGE_AT_FORMAT, NUC_PACKAGE_FORMAT);
-    set(p, NUC_PACKAGE_HEADER_SIZE, header);
-    set(p, NUC_PACKAGE_PROGRAM_SIZE, image.size);
-    for (uint32_t at = NUC_PACKAGE_AT_FORMAT; at < NUC_PACKAGE_RECORDS; at += 4)
-        nuc_store_u32(out + at, p->words[at / 4]);
-    memcpy(out, NUC_PACKAGE_MAGIC, 4);
-    memcpy(out + NUC_PACKAGE_RECORDS, nuc_text_string(&p->records), p->records.length);
-    memcpy(out + p->texts_at, nuc_text_string(&p->texts), p->texts.length);
-    memcpy(out + header, image.data, image.size);
-    nuc_store_u32(out + NUC_PACKAGE_CHECKSUM, nuc_crc32(0, out + NUC_PACKAGE_AT_FORMAT, size - NUC_PACKAGE_AT_FORMAT));
-    return (struct nuc_span){out, size};
-}
 
 struct nuc_span nuc_make_package(struct nuc_context *cx, const struct nuc_program_view *view, uint32_t version)
 {
@@ -146,8 +106,30 @@ struct nuc_span nuc_make_package(struct nuc_context *cx, const struct nuc_progra
     set(&p, NUC_PACKAGE_CPU,
         add_text(&p, metadata != NULL && metadata->n_target > 0 && metadata->target->cpu != NULL ? metadata->target->cpu
                                                                                                  : ""));
-    add_names(&p, view);
-    return assemble(&p, view->file, image);
+    struct nuc_table_files called = nuc_kernel_tables(p.cx, &view, 1, "package", "codegen");
+    set(&p, NUC_PACKAGE_N_KERNELS, called.n_operators);
+    set(&p, NUC_PACKAGE_N_BACKENDS, called.n_backends);
+    set(&p, NUC_PACKAGE_NAMES, p.texts_at + p.texts.length);
+    for (size_t i = 0; i < called.n_operators; i++)
+        add_text(&p, called.operators[i]);
+    for (size_t i = 0; i < called.n_backends; i++)
+        add_text(&p, called.backends[i]);
+    const size_t header = nuc_align_up(p.texts_at + p.texts.length, NUC_PACKAGE_ALIGNMENT);
+    if (header > NUC_PACKAGE_HEADER_MAX || image.size > INT32_MAX)
+        nuc_fail(p.cx, NUC_UNSUPPORTED, "%s: is too large for a package", view->file);
+    const size_t size = header + image.size;
+    uint8_t *out = nuc_alloc(p.cx, size);
+    set(&p, NUC_PACKAGE_AT_FORMAT, NUC_PACKAGE_FORMAT);
+    set(&p, NUC_PACKAGE_HEADER_SIZE, header);
+    set(&p, NUC_PACKAGE_PROGRAM_SIZE, image.size);
+    for (uint32_t at = NUC_PACKAGE_AT_FORMAT; at < NUC_PACKAGE_RECORDS; at += 4)
+        nuc_store_u32(out + at, p.words[at / 4]);
+    memcpy(out, NUC_PACKAGE_MAGIC, 4);
+    memcpy(out + NUC_PACKAGE_RECORDS, nuc_text_string(&p.records), p.records.length);
+    memcpy(out + p.texts_at, nuc_text_string(&p.texts), p.texts.length);
+    memcpy(out + header, image.data, image.size);
+    nuc_store_u32(out + NUC_PACKAGE_CHECKSUM, nuc_crc32(0, out + NUC_PACKAGE_AT_FORMAT, size - NUC_PACKAGE_AT_FORMAT));
+    return (struct nuc_span){out, size};
 }
 
 struct nuc_span nuc_sign_package(struct nuc_context *cx, struct nuc_span package, struct nuc_span signature)

@@ -20,43 +20,6 @@ static const char *quoted(struct nuc_context *cx, const char *text)
     return nuc_text_string(&out);
 }
 
-static void add_nodes(struct nuc_text *out, const struct nuc_selftest *t)
-{
-    nuc_text_addf(out, "static const struct nuc_selftest_node nodes[] = {\n");
-    for (uint32_t i = 0; i < t->n_nodes; i++) {
-        const struct nuc_selftest_node *n = &t->nodes[i];
-        nuc_text_addf(out, "    {\"%s\", \"%s\", \"%s\", %s},\n", n->number, quoted(out->cx, n->name),
-                      quoted(out->cx, n->label), n->on_npu ? "true" : "false");
-    }
-    nuc_text_addf(out, "};\n\nstatic const struct nuc_selftest_check checks[] = {\n");
-    for (uint32_t i = 0; i < t->n_checks; i++) {
-        const struct nuc_selftest_check *c = &t->checks[i];
-        nuc_text_addf(out, "    {%u, %u, %u, NUC_SELFTEST_%s},\n", c->node, c->from, c->argument, kinds[c->kind]);
-    }
-    nuc_text_addf(out, "    {0, 0, 0, 0},\n};\n\n");
-}
-
-/* Offsets in a program file count from its beginning, in generated C from that of the payload's array. */
-static void add_blocks(struct nuc_text *out, const struct nuc_selftest *t, const struct nuc_selftest_image *image)
-{
-    nuc_text_addf(out, "static const struct nuc_selftest_block blocks[] = {\n");
-    for (uint32_t i = 0; i < t->n_blocks; i++) {
-        const struct nuc_selftest_block *b = &t->blocks[i];
-        nuc_text_addf(out, "    {%u, %u, 0x%08x, %u, %u},\n",
-                      b->at + (image->is_c ? 0 : (unsigned)image->payload_at[b->payload]), b->size, b->sum, b->node,
-                      image->is_c ? image->place_of[b->payload] : 0);
-    }
-    nuc_text_addf(out, "    {0, 0, 0, 0, 0},\n};\n\n");
-    for (uint32_t i = 0; image->is_c && i < image->n_places; i++)
-        nuc_text_addf(out, "extern const uint8_t %s_payload%u[];\n", image->name, i);
-    if (image->is_c)
-        nuc_text_addf(out, "static const uint8_t *const payloads[] = {");
-    for (uint32_t i = 0; image->is_c && i < image->n_places; i++)
-        nuc_text_addf(out, "%s_payload%u, ", image->name, i);
-    if (image->is_c)
-        nuc_text_addf(out, "NULL};\n\n");
-}
-
 static void add_cases(struct nuc_text *out, const struct nuc_selftest *t)
 {
     const uint32_t n_sums = t->n_cases * t->n_checks, n_inputs = (uint32_t)t->n_cases * t->n_inputs;
@@ -123,8 +86,35 @@ const char *nuc_selftest_tables(struct nuc_context *cx, const struct nuc_program
                   "/* Made by nucleon of a bundled program: what a self-test on the device compares with. */\n"
                   "#include \"nucleon/selftest.h\"\n\n%2$sextern const struct nuc_selftest %1$s_selftest;\n\n",
                   name, is_c ? nuc_format(cx, "#include <string.h>\n\n#include \"%s.h\"\n\n", name) : "");
-    add_nodes(&out, t);
-    add_blocks(&out, t, &image);
+    nuc_text_addf(&out, "static const struct nuc_selftest_node nodes[] = {\n");
+    for (uint32_t i = 0; i < t->n_nodes; i++) {
+        const struct nuc_selftest_node *n = &t->nodes[i];
+        nuc_text_addf(&out, "    {\"%s\", \"%s\", \"%s\", %s},\n", n->number, quoted(out.cx, n->name),
+                      quoted(out.cx, n->label), n->on_npu ? "true" : "false");
+    }
+    nuc_text_addf(&out, "};\n\nstatic const struct nuc_selftest_check checks[] = {\n");
+    for (uint32_t i = 0; i < t->n_checks; i++) {
+        const struct nuc_selftest_check *c = &t->checks[i];
+        nuc_text_addf(&out, "    {%u, %u, %u, NUC_SELFTEST_%s},\n", c->node, c->from, c->argument, kinds[c->kind]);
+    }
+    nuc_text_addf(&out, "    {0, 0, 0, 0},\n};\n\n");
+    /* Offsets in a program file count from its beginning, in generated C from that of the payload's array. */
+    nuc_text_addf(&out, "static const struct nuc_selftest_block blocks[] = {\n");
+    for (uint32_t i = 0; i < t->n_blocks; i++) {
+        const struct nuc_selftest_block *b = &t->blocks[i];
+        nuc_text_addf(&out, "    {%u, %u, 0x%08x, %u, %u},\n",
+                      b->at + (image.is_c ? 0 : (unsigned)image.payload_at[b->payload]), b->size, b->sum, b->node,
+                      image.is_c ? image.place_of[b->payload] : 0);
+    }
+    nuc_text_addf(&out, "    {0, 0, 0, 0, 0},\n};\n\n");
+    for (uint32_t i = 0; image.is_c && i < image.n_places; i++)
+        nuc_text_addf(&out, "extern const uint8_t %s_payload%u[];\n", image.name, i);
+    if (image.is_c)
+        nuc_text_addf(&out, "static const uint8_t *const payloads[] = {");
+    for (uint32_t i = 0; image.is_c && i < image.n_places; i++)
+        nuc_text_addf(&out, "%s_payload%u, ", image.name, i);
+    if (image.is_c)
+        nuc_text_addf(&out, "NULL};\n\n");
     add_cases(&out, t);
     if (is_c)
         add_giver(&out, t, name);

@@ -111,25 +111,6 @@ static const char *value_of(const struct project *p, const char *key, size_t len
     return NULL;
 }
 
-static const char *filled(const struct project *p, const struct nuc_project_file *file)
-{
-    struct nuc_text out;
-    const char *at = file->bytes, *open;
-
-    nuc_text_init(&out, p->cx);
-    while ((open = strchr(at, '@')) != NULL) {
-        size_t length = strcspn(open + 1, "@\n");
-        const char *value = open[1 + length] == '@' ? value_of(p, open + 1, length) : NULL;
-        size_t taken = (size_t)(open - at) + (value == NULL);
-        nuc_text_add(&out, at, taken);
-        if (value != NULL)
-            nuc_text_addf(&out, "%s", value);
-        at = value != NULL ? open + length + 2 : at + taken;
-    }
-    nuc_text_addf(&out, "%s", at);
-    return nuc_text_string(&out);
-}
-
 /* ---- files ---- */
 
 static const char *in_project(const struct project *p, const char *path)
@@ -145,20 +126,6 @@ static void make_folders(const struct project *p, const char *path)
 }
 
 /* ---- programs ---- */
-
-static struct bank *bank_of(struct project *p, const char *file, const char *name)
-{
-    size_t i = 0;
-
-    while (name != NULL && ++i < p->n_banks && strcmp(p->banks[i].name, name) != 0)
-        ;
-    if (i == NUC_MAX_BANKS)
-        nuc_fail(p->cx, NUC_UNSUPPORTED,
-                 "%s: the programs name more than %d banks: compile them with the same --memory", file, NUC_MAX_BANKS);
-    if (i >= p->n_banks)
-        p->banks[p->n_banks++] = (struct bank){.name = name};
-    return &p->banks[i];
-}
 
 static void add_bytes(struct bank *b, size_t bytes)
 {
@@ -186,7 +153,16 @@ static void make_room(struct project *p, const char *file, struct nuc_span packa
     add_bytes(&p->banks[0], sizes.state);
     for (uint32_t i = 0; i < parts.n_memories; i++) {
         const struct nuc_package_memory m = nuc_package_memory(&parts, i);
-        add_bytes(bank_of(p, file, m.bank), m.bytes);
+        size_t k = 0;
+        while (m.bank != NULL && ++k < p->n_banks && strcmp(p->banks[k].name, m.bank) != 0)
+            ;
+        if (k == NUC_MAX_BANKS)
+            nuc_fail(p->cx, NUC_UNSUPPORTED,
+                     "%s: the programs name more than %d banks: compile them with the same --memory", file,
+                     NUC_MAX_BANKS);
+        if (k >= p->n_banks)
+            p->banks[p->n_banks++] = (struct bank){.name = m.bank};
+        add_bytes(&p->banks[k], m.bytes);
     }
 }
 
@@ -220,15 +196,6 @@ static void write_programs(struct project *p, const char *path, const char *cons
     nuc_write_text(cx, nuc_format(cx, "%s_tables.c", stem), tables.source);
 }
 
-static const struct board *board_of(const char *cpu)
-{
-    for (size_t i = 1; i < N_BOARDS; i++) {
-        if (strcmp(boards[i].cpu, cpu) == 0)
-            return &boards[i];
-    }
-    return &boards[0];
-}
-
 static const struct nuc_metadata *metadata_of(struct nuc_context *cx, const char *path)
 {
     const struct nuc_program_view *view = nuc_program_view_open(cx, path, nuc_read_program(cx, path));
@@ -250,7 +217,11 @@ static const struct board *board_for(const struct project *p, const char *path, 
     if (cpu != NULL && strcmp(target->name, nuc_target_name(0)) != 0 && strcmp(cpu, target->cpu) != 0)
         nuc_fail(p->cx, NUC_BAD_USAGE, "%s: the program is for a %s, %s is not one: leave --target out", path, cpu,
                  target->name);
-    return board_of(cpu != NULL ? cpu : target->cpu);
+    for (size_t i = 1; i < N_BOARDS; i++) {
+        if (strcmp(boards[i].cpu, cpu != NULL ? cpu : target->cpu) == 0)
+            return &boards[i];
+    }
+    return &boards[0];
 }
 
 static bool is_of(const struct board *board, const struct nuc_project_file *file)
@@ -270,8 +241,21 @@ static bool is_of_another_board(const struct project *p, const struct nuc_projec
 /* What describes the program is replaced; the rest is the user's once it is there. */
 static void write_own(struct project *p, const struct nuc_project_file *file)
 {
-    const char *path = in_project(p, file->path), *text = filled(p, file);
+    struct nuc_text out;
+    const char *at = file->bytes, *open;
 
+    nuc_text_init(&out, p->cx);
+    while ((open = strchr(at, '@')) != NULL) {
+        size_t length = strcspn(open + 1, "@\n");
+        const char *value = open[1 + length] == '@' ? value_of(p, open + 1, length) : NULL;
+        size_t taken = (size_t)(open - at) + (value == NULL);
+        nuc_text_add(&out, at, taken);
+        if (value != NULL)
+            nuc_text_addf(&out, "%s", value);
+        at = value != NULL ? open + length + 2 : at + taken;
+    }
+    nuc_text_addf(&out, "%s", at);
+    const char *path = in_project(p, file->path), *text = nuc_text_string(&out);
     make_folders(p, file->path);
     if (strncmp(file->path, "program/", 8) == 0 || access(path, F_OK) != 0) {
         nuc_write_text(p->cx, path, text);

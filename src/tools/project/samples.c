@@ -18,26 +18,6 @@ static void check(const struct job *j, enum nuc_status status)
         nuc_fail_again(nuc_context_of(j->c), status);
 }
 
-/* Buffers in logical order; the program's own have what is kept. */
-static void give_buffers(struct job *j)
-{
-    struct nuc_context *cx = nuc_context_of(j->c);
-    struct nuc_tensor_info info;
-
-    j->inputs = nuc_alloc_array(cx, j->out->n_inputs, sizeof *j->inputs);
-    j->outputs = nuc_alloc_array(cx, j->out->n_outputs, sizeof *j->outputs);
-    for (size_t i = 0; i < j->out->n_inputs; i++) {
-        if (nuc_runner_input(j->runner, i, &info) != NUC_OK)
-            nuc_fail(cx, NUC_UNSUPPORTED, "input %zu is not a tensor: a project takes tensors alone", i);
-        j->inputs[i] = j->data == NULL ? nuc_alloc(cx, info.bytes) : NULL;
-    }
-    for (size_t i = 0; i < j->out->n_outputs; i++) {
-        if (nuc_runner_output(j->runner, i, &info) != NUC_OK)
-            nuc_fail(cx, NUC_UNSUPPORTED, "output %zu is not a tensor: a project takes tensors alone", i);
-        j->outputs[i] = nuc_alloc(cx, info.bytes);
-    }
-}
-
 static void keep(const struct job *j, struct nuc_pieces *pieces, bool input, size_t count)
 {
     struct nuc_context *cx = nuc_context_of(j->c);
@@ -63,7 +43,21 @@ void nuc_project_run(struct nuc_compiler *c, const char *program, const char *da
         check(&j, nuc_runner_bind(j.runner, j.data, NULL, &n_samples));
     }
     out->states = nuc_runner_states_size(j.runner);
-    give_buffers(&j);
+    /* Buffers in logical order; the program's own have what is kept. */
+    struct nuc_context *cx = nuc_context_of(j.c);
+    struct nuc_tensor_info info;
+    j.inputs = nuc_alloc_array(cx, j.out->n_inputs, sizeof *j.inputs);
+    j.outputs = nuc_alloc_array(cx, j.out->n_outputs, sizeof *j.outputs);
+    for (size_t i = 0; i < j.out->n_inputs; i++) {
+        if (nuc_runner_input(j.runner, i, &info) != NUC_OK)
+            nuc_fail(cx, NUC_UNSUPPORTED, "input %zu is not a tensor: a project takes tensors alone", i);
+        j.inputs[i] = j.data == NULL ? nuc_alloc(cx, info.bytes) : NULL;
+    }
+    for (size_t i = 0; i < j.out->n_outputs; i++) {
+        if (nuc_runner_output(j.runner, i, &info) != NUC_OK)
+            nuc_fail(cx, NUC_UNSUPPORTED, "output %zu is not a tensor: a project takes tensors alone", i);
+        j.outputs[i] = nuc_alloc(cx, info.bytes);
+    }
     for (size_t k = 0; k < n_samples; k++) {
         if (j.data != NULL)
             check(&j, nuc_dataset_sample(j.data, k, j.inputs));

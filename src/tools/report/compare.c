@@ -62,17 +62,6 @@ static const char *text_of(const struct nuc_json *object, const char *key)
     return nuc_json_maybe_text(&member);
 }
 
-static void check_schema(const struct nuc_json *root, const char *path)
-{
-    struct nuc_json schema = nuc_json_field(root, "schema");
-    int64_t number = nuc_json_int(&schema);
-
-    if (number != 1)
-        nuc_fail(root->file->cx, NUC_BAD_INPUT,
-                 "%s: is a report of schema %lld, this nucleon reads schema 1: make it again with this one", path,
-                 (long long)number);
-}
-
 static struct nuc_json open_report(struct nuc_context *cx, const char *path)
 {
     struct nuc_span text = object_of(nuc_read_file(cx, path));
@@ -89,32 +78,13 @@ static struct nuc_json open_report(struct nuc_context *cx, const char *path)
     const char *command = text_of(&root, "command");
     if (command == NULL || strcmp(command, "report") != 0)
         nuc_fail(cx, NUC_BAD_INPUT, "%s: is no report: give what 'nucleon report' wrote, .json or .html", path);
-    check_schema(&root, path);
+    struct nuc_json schema = nuc_json_field(&root, "schema");
+    int64_t number = nuc_json_int(&schema);
+    if (number != 1)
+        nuc_fail(root.file->cx, NUC_BAD_INPUT,
+                 "%s: is a report of schema %lld, this nucleon reads schema 1: make it again with this one", path,
+                 (long long)number);
     return root;
-}
-
-static double number_or_nan(const struct nuc_json *j)
-{
-    return nuc_json_is_there(j) ? nuc_json_double(j) : (double)NAN;
-}
-
-static void read_nodes(struct comparing *k, const struct nuc_json *root)
-{
-    struct nuc_json list = nuc_json_field(root, "nodes");
-    size_t count = nuc_json_count(&list);
-
-    k->old = nuc_alloc_array(k->r->cx, count + 1, sizeof *k->old);
-    for (size_t i = 0; i < count; i++) {
-        struct nuc_json node = nuc_json_item(&list, i), where = nuc_json_optional(&node, "where");
-        struct nuc_json label = nuc_json_field(&node, "label"), cycles = nuc_json_field(&node, "cycles");
-        struct nuc_json sqnr = nuc_json_optional(&node, "sqnr_db");
-        if (!nuc_json_is_there(&where)) /* an input or an output */
-            continue;
-        k->old[k->n_old++] = (struct old_node){.label = nuc_json_string(&label),
-                                               .where = nuc_json_string(&where),
-                                               .cycles = nuc_json_int(&cycles),
-                                               .sqnr_db = number_or_nan(&sqnr)};
-    }
 }
 
 /* ---- the same operators ---- */
@@ -208,32 +178,6 @@ static int by_size(const void *pa, const void *pb)
     return a->id < b->id ? -1 : a->id > b->id;
 }
 
-static void put_changes(const struct comparing *k, json_t *to, const char *key, struct change *changes, size_t n,
-                        bool cycles)
-{
-    struct nuc_context *cx = k->r->cx;
-    json_t *list = nuc_put_array(cx, to, key);
-
-    qsort(changes, n, sizeof *changes, by_size);
-    for (size_t i = 0; i < n; i++) {
-        json_t *o = nuc_put_object(cx, list, NULL);
-        nuc_put_text(cx, o, "label", k->r->facts.nodes[changes[i].id].label);
-        if (cycles) {
-            nuc_put_int(cx, o, "old_cycles", (int64_t)changes[i].old_value);
-            nuc_put_int(cx, o, "new_cycles", (int64_t)changes[i].new_value);
-        } else {
-            nuc_put_double(cx, o, "old_db", changes[i].old_value);
-            nuc_put_double(cx, o, "new_db", changes[i].new_value);
-        }
-    }
-}
-
-/* Infinities of one sign do not differ. */
-static double difference(double a, double b)
-{
-    return a > b ? a - b : a < b ? b - a : 0;
-}
-
 /* Those whose value rose, or fell, by `least` or more. */
 static size_t find_changes(const struct comparing *k, bool cycles, bool rose, double least, struct change *out)
 {
@@ -245,7 +189,8 @@ static size_t find_changes(const struct comparing *k, bool cycles, bool rose, do
             continue;
         double before = cycles ? (double)old->cycles : old->sqnr_db;
         double now = cycles ? (double)k->r->facts.nodes[i].cycles : k->r->facts.nodes[i].sqnr_db;
-        double size = difference(before, now);
+        /* Infinities of one sign do not differ. */
+        double size = before > now ? before - now : before < now ? now - before : 0;
         if (size >= least && (rose ? now > before : now < before))
             out[n++] = (struct change){i, before, now, size};
     }
@@ -264,9 +209,23 @@ static void put_all_changes(const struct comparing *k, json_t *to)
                  {"worse", false, false, LEAST_GAIN_DB}};
     struct change *changes = nuc_alloc_array(k->r->cx, (size_t)k->r->facts.n_nodes + 1, sizeof *changes);
 
-    for (size_t i = 0; i < sizeof kinds / sizeof kinds[0]; i++)
-        put_changes(k, to, kinds[i].key, changes,
-                    find_changes(k, kinds[i].cycles, kinds[i].rose, kinds[i].least, changes), kinds[i].cycles);
+    for (size_t i = 0; i < sizeof kinds / sizeof kinds[0]; i++) {
+        size_t n = find_changes(k, kinds[i].cycles, kinds[i].rose, kinds[i].least, changes);
+        struct nuc_context *cx = k->r->cx;
+        json_t *list = nuc_put_array(cx, to, kinds[i].key);
+        qsort(changes, n, sizeof *changes, by_size);
+        for (size_t j = 0; j < n; j++) {
+            json_t *o = nuc_put_object(cx, list, NULL);
+            nuc_put_text(cx, o, "label", k->r->facts.nodes[changes[j].id].label);
+            if (kinds[i].cycles) {
+                nuc_put_int(cx, o, "old_cycles", (int64_t)changes[j].old_value);
+                nuc_put_int(cx, o, "new_cycles", (int64_t)changes[j].new_value);
+            } else {
+                nuc_put_double(cx, o, "old_db", changes[j].old_value);
+                nuc_put_double(cx, o, "new_db", changes[j].new_value);
+            }
+        }
+    }
 }
 
 static void put_added_and_removed(const struct comparing *k, json_t *to)
@@ -302,7 +261,21 @@ void nuc_put_report_compare(struct nuc_report *r)
     }
     struct nuc_json root = open_report(r->cx, r->o.compare);
     struct nuc_json model = nuc_json_field(&root, "model");
-    read_nodes(&k, &root);
+    struct nuc_json list = nuc_json_field(&root, "nodes");
+    size_t count = nuc_json_count(&list);
+    k.old = nuc_alloc_array(k.r->cx, count + 1, sizeof *k.old);
+    for (size_t i = 0; i < count; i++) {
+        struct nuc_json node = nuc_json_item(&list, i), where = nuc_json_optional(&node, "where");
+        struct nuc_json label = nuc_json_field(&node, "label"), cycles = nuc_json_field(&node, "cycles");
+        struct nuc_json sqnr = nuc_json_optional(&node, "sqnr_db");
+        if (!nuc_json_is_there(&where)) /* an input or an output */
+            continue;
+        k.old[k.n_old++] =
+            (struct old_node){.label = nuc_json_string(&label),
+                              .where = nuc_json_string(&where),
+                              .cycles = nuc_json_int(&cycles),
+                              .sqnr_db = nuc_json_is_there(&sqnr) ? nuc_json_double(&sqnr) : (double)NAN};
+    }
     match(&k, r->o.compare, text_of(&model, "file"));
     json_t *to = nuc_put_object(r->cx, r->tree, "compare"), *old = nuc_put_object(r->cx, to, "old");
     struct nuc_json target = nuc_json_field(&root, "target");

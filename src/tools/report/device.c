@@ -371,8 +371,7 @@ const struct nuc_device_test *nuc_device_parse(struct nuc_context *cx, const cha
     if (!k.over)
         nuc_fail(cx, NUC_BAD_INPUT,
                  "%s: ends before a node that is right and PASS, or FAIL: the device stopped, or the log was cut off: "
-                 "read it "
-                 "again",
+                 "read it again",
                  path);
     return t;
 }

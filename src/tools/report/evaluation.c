@@ -236,32 +236,6 @@ static void add_confusion(struct confusion *list, size_t *n, struct confusion c)
     list[at] = c;
 }
 
-/* The output with labels: wrong decisions of the program, the most frequent ones. */
-static void put_confusions(const struct nuc_report *r, json_t *to)
-{
-    const struct nuc_evaluation *e = r->evaluation;
-    json_t *list = nuc_put_array(r->cx, to, "confusions");
-    const struct nuc_output_score *o = NULL;
-    struct confusion found[MOST_CONFUSIONS + 1];
-    size_t n = 0;
-
-    for (size_t i = 0; i < e->n_outputs && o == NULL; i++)
-        o = e->outputs[i].program_accuracy.confusion != NULL ? &e->outputs[i] : NULL;
-    for (size_t label = 0; o != NULL && label < o->n_classes; label++) {
-        for (size_t d = 0; d < o->n_classes; d++) {
-            uint64_t count = o->program_accuracy.confusion[label * o->n_classes + d];
-            if (d != label && count > 0)
-                add_confusion(found, &n, (struct confusion){label, d, count});
-        }
-    }
-    for (size_t i = 0; i < n; i++) {
-        json_t *c = nuc_put_object(r->cx, list, NULL);
-        nuc_put_count(r->cx, c, "label", found[i].label);
-        nuc_put_count(r->cx, c, "decision", found[i].decision);
-        nuc_put_count(r->cx, c, "count", found[i].count);
-    }
-}
-
 /* ---- the whole ---- */
 
 void nuc_evaluate_report(struct nuc_report *r)
@@ -302,7 +276,27 @@ void nuc_put_report_evaluation(struct nuc_report *r)
     json_t *to = nuc_put_object(r->cx, r->tree, "evaluation");
     nuc_put_evaluation(r->cx, to, r->evaluation, MOST_CLASSES);
     nuc_put_text(r->cx, to, "dataset", nuc_samples_name(r->dataset));
-    put_confusions(r, to);
+    /* The output with labels: wrong decisions of the program, the most frequent ones. */
+    const struct nuc_evaluation *e = r->evaluation;
+    json_t *list = nuc_put_array(r->cx, to, "confusions");
+    const struct nuc_output_score *o = NULL;
+    struct confusion found[MOST_CONFUSIONS + 1];
+    size_t n = 0;
+    for (size_t i = 0; i < e->n_outputs && o == NULL; i++)
+        o = e->outputs[i].program_accuracy.confusion != NULL ? &e->outputs[i] : NULL;
+    for (size_t label = 0; o != NULL && label < o->n_classes; label++) {
+        for (size_t d = 0; d < o->n_classes; d++) {
+            uint64_t count = o->program_accuracy.confusion[label * o->n_classes + d];
+            if (d != label && count > 0)
+                add_confusion(found, &n, (struct confusion){label, d, count});
+        }
+    }
+    for (size_t i = 0; i < n; i++) {
+        json_t *c = nuc_put_object(r->cx, list, NULL);
+        nuc_put_count(r->cx, c, "label", found[i].label);
+        nuc_put_count(r->cx, c, "decision", found[i].decision);
+        nuc_put_count(r->cx, c, "count", found[i].count);
+    }
     put_examples(r, to, r->runner, r->data, r->decisions);
     nuc_runner_close(r->runner);
 }

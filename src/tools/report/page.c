@@ -5,20 +5,6 @@
 #include "tools/report/full_report.h"
 #include "tools/report/page_sources.h"
 
-/* JSON inside of an element of HTML: no text in it may end the element. */
-static void add_data(struct nuc_text *out, const char *json)
-{
-    const char *from = json;
-
-    nuc_text_addf(out, "<script type=\"application/json\" id=\"report\">");
-    for (const char *p; (p = strchr(from, '<')) != NULL; from = p + 1) {
-        nuc_text_add(out, from, (size_t)(p - from));
-        nuc_text_addf(out, "\\u003c");
-    }
-    nuc_text_add(out, from, strcspn(from, "\n")); /* which ends the object */
-    nuc_text_addf(out, "</script>\n");
-}
-
 static void add_source(struct nuc_text *out, const char *element, const char *source, size_t size)
 {
     nuc_text_addf(out, "<%s>\n", element);
@@ -48,9 +34,17 @@ const char *nuc_report_page_text(struct nuc_context *cx, const char *json)
             add_source(&out, "style", nuc_page_css, nuc_page_css_size);
         else if (is_line(page, length, "<!--JS-->"))
             add_source(&out, "script", nuc_page_js, nuc_page_js_size);
-        else if (is_line(page, length, "<!--DATA-->"))
-            add_data(&out, json);
-        else
+        else if (is_line(page, length, "<!--DATA-->")) {
+            /* JSON inside of an element of HTML: no text in it may end the element. */
+            const char *from = json;
+            nuc_text_addf(&out, "<script type=\"application/json\" id=\"report\">");
+            for (const char *p; (p = strchr(from, '<')) != NULL; from = p + 1) {
+                nuc_text_add(&out, from, (size_t)(p - from));
+                nuc_text_addf(&out, "\\u003c");
+            }
+            nuc_text_add(&out, from, strcspn(from, "\n")); /* which ends the object */
+            nuc_text_addf(&out, "</script>\n");
+        } else
             nuc_text_addf(&out, "%.*s\n", (int)length, page);
         page += length + 1;
     }

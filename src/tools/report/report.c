@@ -9,42 +9,10 @@
 #include "tools/report/device.h"
 #include "tools/report/full_report.h"
 
-/* ---- the object ---- */
-
-static void check_samples(const struct nuc_report *r)
-{
-    bool stays_float = nuc_model_choices(r->model).options->no_quantize;
-
-    if (!nuc_model_is_quantized(r->model) && !nuc_has_samples(r->calibration) && !stays_float &&
-        nuc_has_samples(r->dataset))
-        nuc_fail(r->cx, NUC_BAD_USAGE,
-                 "%s: is a float model: accuracy on %s takes one that is quantized with samples: give --calibration "
-                 "DATA, or --no-quantize",
-                 nuc_model_file(r->model), nuc_samples_name(r->dataset));
-}
-
-static void put_tree(struct nuc_report *r)
-{
-    r->tree = nuc_json_tree(r->cx);
-    nuc_put_report_model(r);
-    nuc_put_network_obstacles(r->network, r->tree);
-    nuc_put_report_summary(r);
-    nuc_put_network_nodes(r->network, r->tree);
-    nuc_put_network_partitions(r->network, r->tree);
-    nuc_put_network_instructions(r->network, r->tree);
-    nuc_put_network_memory(r->network, r->tree);
-    nuc_put_network_placement(r->network, r->tree);
-    nuc_put_report_evaluation(r);
-    if (r->o.device != NULL)
-        nuc_device_put(r->cx, nuc_put_object(r->cx, r->tree, "self_test"), r->device);
-    else
-        nuc_put_null(r->cx, r->tree, "self_test");
-    nuc_put_report_compare(r);
-}
-
 /* ---- public calls ---- */
 
-/* Who is told notes around the call, and where those of the report go: they are made in arenas inside of its own, too.
+/*
+ * Who is told notes around the call, and where those of the report go: they are made in arenas inside of its own, too.
  */
 struct listener {
     struct nuc_report *r;
@@ -74,12 +42,32 @@ static void make(struct nuc_context *cx, void *arg)
     nuc_check_report_compare(r);
     if (r->o.device != NULL)
         r->device = nuc_device_take(r->cx, r->o.device, r->o.baud);
-    check_samples(r);
+    bool stays_float = nuc_model_choices(r->model).options->no_quantize;
+    if (!nuc_model_is_quantized(r->model) && !nuc_has_samples(r->calibration) && !stays_float &&
+        nuc_has_samples(r->dataset))
+        nuc_fail(r->cx, NUC_BAD_USAGE,
+                 "%s: is a float model: accuracy on %s takes one that is quantized with samples: give --calibration "
+                 "DATA, or --no-quantize",
+                 nuc_model_file(r->model), nuc_samples_name(r->dataset));
     r->network = nuc_compile_network(r->model, r->calibration);
     r->facts = nuc_network_facts(r->network);
     r->missed = r->facts.missed;
     nuc_evaluate_report(r);
-    put_tree(r);
+    r->tree = nuc_json_tree(r->cx);
+    nuc_put_report_model(r);
+    nuc_put_network_obstacles(r->network, r->tree);
+    nuc_put_report_summary(r);
+    nuc_put_network_nodes(r->network, r->tree);
+    nuc_put_network_partitions(r->network, r->tree);
+    nuc_put_network_instructions(r->network, r->tree);
+    nuc_put_network_memory(r->network, r->tree);
+    nuc_put_network_placement(r->network, r->tree);
+    nuc_put_report_evaluation(r);
+    if (r->o.device != NULL)
+        nuc_device_put(r->cx, nuc_put_object(r->cx, r->tree, "self_test"), r->device);
+    else
+        nuc_put_null(r->cx, r->tree, "self_test");
+    nuc_put_report_compare(r);
 }
 
 enum nuc_status nuc_report_make(struct nuc_model *m, const struct nuc_report_options *options, struct nuc_report **out)

@@ -18,28 +18,24 @@ void nuc_put_report_model(struct nuc_report *r)
 
 /* ---- accuracy ---- */
 
-/* The first output with labels, and the first with classes: what people mean by accuracy. */
-static void find_accuracy(const struct nuc_evaluation *e, struct nuc_report_figures *f)
-{
-    f->samples = e->n_samples;
-    for (size_t i = 0; i < e->n_outputs; i++) {
-        const struct nuc_output_score *o = &e->outputs[i];
-        if (isnan(f->accuracy) && o->program_accuracy.n > 0) {
-            f->accuracy = (double)o->program_accuracy.n_right / (double)o->program_accuracy.n;
-            if (e->has_reference)
-                f->reference_accuracy = (double)o->reference_accuracy.n_right / (double)o->reference_accuracy.n;
-        }
-        if (isnan(f->agreement) && e->has_reference && o->n_decisions > 0)
-            f->agreement = (double)o->n_agree / (double)o->n_decisions;
-    }
-}
-
 void nuc_report_figures(const struct nuc_report *r, struct nuc_report_figures *out)
 {
     *out = (struct nuc_report_figures){
         .accuracy = (double)NAN, .reference_accuracy = (double)NAN, .agreement = (double)NAN, .worst_db = (double)NAN};
-    if (r->evaluation != NULL)
-        find_accuracy(r->evaluation, out);
+    if (r->evaluation != NULL) {
+        /* The first output with labels, and the first with classes: what people mean by accuracy. */
+        out->samples = r->evaluation->n_samples;
+        for (size_t i = 0; i < r->evaluation->n_outputs; i++) {
+            const struct nuc_output_score *o = &r->evaluation->outputs[i];
+            if (isnan(out->accuracy) && o->program_accuracy.n > 0) {
+                out->accuracy = (double)o->program_accuracy.n_right / (double)o->program_accuracy.n;
+                if (r->evaluation->has_reference)
+                    out->reference_accuracy = (double)o->reference_accuracy.n_right / (double)o->reference_accuracy.n;
+            }
+            if (isnan(out->agreement) && r->evaluation->has_reference && o->n_decisions > 0)
+                out->agreement = (double)o->n_agree / (double)o->n_decisions;
+        }
+    }
     for (uint32_t i = 0; i < r->facts.n_nodes; i++) {
         double db = r->facts.nodes[i].sqnr_output_db;
         if (!r->facts.nodes[i].is_operator || !isfinite(db) || db >= out->worst_db)
@@ -49,12 +45,14 @@ void nuc_report_figures(const struct nuc_report *r, struct nuc_report_figures *o
     }
 }
 
-static void put_accuracy(const struct nuc_report *r, json_t *to)
+void nuc_put_report_summary(struct nuc_report *r)
 {
+    json_t *to = nuc_put_object(r->cx, r->tree, "summary");
+
+    nuc_put_network_figures(r->network, to);
     const struct nuc_evaluation *e = r->evaluation;
     struct nuc_output_quality q = {.sqnr_db = (double)NAN};
     struct nuc_report_figures f;
-
     nuc_report_figures(r, &f);
     bool is_evaluated = e != NULL && e->has_reference;
     if (is_evaluated)
@@ -69,14 +67,6 @@ static void put_accuracy(const struct nuc_report *r, json_t *to)
     nuc_put_measure(r->cx, to, "reference_accuracy", f.reference_accuracy);
     nuc_put_measure(r->cx, to, "agreement", f.agreement);
     nuc_put_count(r->cx, to, "samples", f.samples);
-}
-
-void nuc_put_report_summary(struct nuc_report *r)
-{
-    json_t *to = nuc_put_object(r->cx, r->tree, "summary");
-
-    nuc_put_network_figures(r->network, to);
-    put_accuracy(r, to);
     nuc_put_count(r->cx, to, "node_samples", r->facts.n_measured);
     nuc_put_bool(r->cx, to, "made_up_ranges", r->facts.made_up);
     nuc_put_text(r->cx, to, "missed", r->missed);
