@@ -66,7 +66,7 @@ void nuc_json_close(const struct nuc_json *root)
 static const char *path_of(const struct nuc_json *j)
 {
     struct nuc_context *cx = j->file->cx;
-    struct nuc_text text;
+    struct nuc_text text = {.cx = cx};
     size_t depth = 0;
 
     for (const struct nuc_json *at = j; at->parent != NULL; at = at->parent)
@@ -74,7 +74,6 @@ static const char *path_of(const struct nuc_json *j)
     const struct nuc_json **way = nuc_alloc_array(cx, depth, sizeof *way);
     for (const struct nuc_json *at = j; at->parent != NULL; at = at->parent)
         way[--depth] = at;
-    nuc_text_init(&text, cx);
     for (const struct nuc_json *at = j; at->parent != NULL; at = at->parent, depth++) {
         if (way[depth]->key == NULL)
             nuc_text_addf(&text, "[%zu]", way[depth]->index);

@@ -123,9 +123,8 @@ bool nuc_view_is(struct nuc_view_list text, const char *expected)
 
 const char *nuc_view_text(struct nuc_context *cx, struct nuc_view_list text)
 {
-    struct nuc_text out;
+    struct nuc_text out = {.cx = cx};
 
-    nuc_text_init(&out, cx);
     for (uint32_t i = 0; i < text.count; i++) {
         uint8_t c = text.data[i];
         nuc_text_addf(&out, c >= ' ' && c < 127 ? "%c" : "\\x%02x", c);

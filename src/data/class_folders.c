@@ -116,9 +116,8 @@ static const char *class_at(const void *list, size_t index)
 
 static const char *list_text(struct nuc_context *cx, const char *const *names, size_t n)
 {
-    struct nuc_text text;
+    struct nuc_text text = {.cx = cx};
 
-    nuc_text_init(&text, cx);
     for (size_t i = 0; i < n && i < MOST_LISTED; i++)
         nuc_text_addf(&text, "%s'%.40s'", i == 0 ? "" : ", ", names[i]);
     nuc_text_addf(&text, n > MOST_LISTED ? ", ..." : "");

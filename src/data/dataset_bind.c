@@ -64,9 +64,8 @@ static const char *array_at(const void *list, size_t index)
 /* The first names of items of `size` bytes, each of which begins with its name. */
 static const char *names_text(struct nuc_context *cx, const void *items, size_t size, size_t n)
 {
-    struct nuc_text text;
+    struct nuc_text text = {.cx = cx};
 
-    nuc_text_init(&text, cx);
     for (size_t i = 0; i < n && i < MOST_LISTED; i++) {
         const char *name;
         memcpy(&name, (const char *)items + i * size, sizeof name);

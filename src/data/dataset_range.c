@@ -287,9 +287,8 @@ void nuc_dataset_describe(struct nuc_dataset *d)
         struct nuc_context *cx = d->cx;
         const struct nuc_tensor_info *t = &d->inputs[i];
         const struct nuc_data_range *r = &d->ranges[i];
-        struct nuc_text text;
+        struct nuc_text text = {.cx = cx};
         double least, most;
-        nuc_text_init(&text, cx);
         nuc_text_addf(&text, "%.20s -> %.20s [",
                       d->images != NULL ? "images" : nuc_metadata_text(cx, d->bound[i]->name), t->name);
         for (size_t k = 0; k < t->rank; k++)

@@ -380,7 +380,7 @@ void nuc_decision_each(const struct nuc_decision_rule *d,
     for (size_t i = 0; i < N_MEMBERS; i++) {
         const struct member *m = &members[i];
         const void *at = place_of(d, m);
-        struct nuc_text list;
+        struct nuc_text list = {.cx = cx};
         if ((m->of & kind_of(d)) == 0)
             continue;
         switch (m->type) {
@@ -398,7 +398,6 @@ void nuc_decision_each(const struct nuc_decision_rule *d,
                    nuc_format(cx, "%d /* %s */", (int)*(const int32_t *)at, m->words[*(const int32_t *)at]));
             break;
         case FLOATS:
-            nuc_text_init(&list, cx);
             for (size_t k = 0; k < (size_t)m->most; k++)
                 nuc_text_addf(&list, "%s%s", k == 0 ? "{" : ", ", float_text(cx, (double)((const float *)at)[k]));
             member(user, m->name, nuc_format(cx, "%s}", nuc_text_string(&list)));

@@ -162,7 +162,7 @@ static bool is_control(const char *p)
 
 const char *nuc_metadata_text(struct nuc_context *cx, const char *text)
 {
-    struct nuc_text out;
+    struct nuc_text out = {.cx = cx};
     json_t *string = json_string(text), *any = json_string_nocheck(text);
     bool plain = string != NULL, no_memory = any == NULL;
 
@@ -174,7 +174,6 @@ const char *nuc_metadata_text(struct nuc_context *cx, const char *text)
         plain = !is_control(p);
     if (plain)
         return text;
-    nuc_text_init(&out, cx);
     for (const char *p = text; *p != '\0'; p++)
         nuc_text_addf(&out, *p >= ' ' && *p < 127 ? "%c" : "\\x%02x", (unsigned char)*p);
     return nuc_text_string(&out);
@@ -428,6 +427,17 @@ const char *nuc_metadata_memory(const struct nuc_metadata *m, enum nuc_memory_ho
     for (size_t i = 0; m != NULL && i < m->n_memories; i++) {
         if (m->memories[i].holds == (int)holds && index-- == 0)
             return m->memories[i].name;
+    }
+    return NULL;
+}
+
+const struct nuc_metadata *nuc_metadata_of(struct nuc_context *cx, const struct nuc_program_view *view)
+{
+    const char *why;
+
+    for (uint32_t i = 0; i < view->n_named; i++) {
+        if (nuc_view_is(view->named[i].key, NUC_METADATA_KEY))
+            return nuc_metadata_read(cx, view->named[i].data, &why);
     }
     return NULL;
 }

@@ -8,6 +8,7 @@
 
 #include <jansson.h>
 
+#include "archive/program_view.h"
 #include "device/base/span.h"
 #include "host/context.h"
 
@@ -99,6 +100,9 @@ struct nuc_span nuc_metadata_write(struct nuc_context *cx, const struct nuc_meta
  */
 #define NUC_METADATA_MAX ((size_t)1 << 20)
 const struct nuc_metadata *nuc_metadata_read(struct nuc_context *cx, struct nuc_span text, const char **why);
+
+/* Those that the program carries; NULL: none that can be read. */
+const struct nuc_metadata *nuc_metadata_of(struct nuc_context *cx, const struct nuc_program_view *view);
 
 /*
  * The text itself where it is UTF-8 without control characters, else a copy with \xNN for bytes that are not printable

@@ -23,10 +23,9 @@ static struct nuc_pieces make_npy(struct nuc_context *cx, const struct nuc_array
         nuc_fail(cx, NUC_BAD_USAGE, "array '%s' has %zu bytes, its shape has %zu", a->name, a->data.size, wanted);
     /* The header for an array, padded so that the data after it are aligned to 64 bytes. */
     const char *descr = nuc_npy_descr(a->dtype);
-    struct nuc_text text;
+    struct nuc_text text = {.cx = cx};
     if (descr == NULL)
         nuc_fail(cx, NUC_UNSUPPORTED, "array '%s': NumPy has no %s", a->name, nuc_dtype_name(a->dtype));
-    nuc_text_init(&text, cx);
     nuc_text_add(&text, magic, sizeof magic - 1);
     nuc_text_add(&text, (const char[]){1, 0, 0, 0}, 4);
     nuc_text_addf(&text, "{'descr': '%s', 'fortran_order': False, 'shape': (", descr);

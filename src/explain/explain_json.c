@@ -84,11 +84,10 @@ const char *nuc_explain_json(struct nuc_context *cx, const struct nuc_explanatio
 {
     json_t *head = nuc_json_tree(cx), *one = nuc_put_array(cx, nuc_json_tree(cx), "node"), *value;
     struct value_text text = {0};
-    struct nuc_text out;
+    struct nuc_text out = {.cx = cx};
     const char *key;
 
     put_head(cx, head, e);
-    nuc_text_init(&out, cx);
     nuc_text_addf(&out, "{\n");
     json_object_foreach(head, key, value)
     {

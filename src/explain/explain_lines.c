@@ -107,9 +107,8 @@ static bool print_found(struct nuc_text *out, const struct nuc_explanation *e, c
 const char *nuc_found_text(struct nuc_context *cx, const struct nuc_explanation *e, const struct nuc_decision *d,
                            bool *names_place)
 {
-    struct nuc_text out;
+    struct nuc_text out = {.cx = cx};
 
-    nuc_text_init(&out, cx);
     *names_place = d->actual != NULL && print_found(&out, e, d->node, d->actual);
     return nuc_text_string(&out);
 }

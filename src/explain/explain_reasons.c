@@ -189,10 +189,9 @@ const char *nuc_fix_text(struct nuc_context *cx, const struct nuc_explanation *e
 /* What was tried in vain. */
 const char *nuc_no_fix_text(struct nuc_context *cx, const struct nuc_explanation *e, uint32_t cause)
 {
-    struct nuc_text out;
+    struct nuc_text out = {.cx = cx};
     uint32_t count = 0;
 
-    nuc_text_init(&out, cx);
     for (uint32_t i = 0; i < e->n_trials; i++) {
         const struct nuc_explain_trial *t = &e->trials[i];
         bool is_about = false;

@@ -122,9 +122,8 @@ static void count_name(struct names *names, const char *text)
 static const char *names_text(const struct names *names)
 {
     enum { MOST = 8 };
-    struct nuc_text text;
+    struct nuc_text text = {.cx = names->cx};
 
-    nuc_text_init(&text, names->cx);
     for (uint32_t i = 0; i < names->n && i < MOST; i++) {
         nuc_text_addf(&text, "%s%s", i > 0 ? ", " : "", names->items[i].text);
         if (names->items[i].count > 1)
@@ -181,9 +180,8 @@ static void add_likeness(struct nuc_text *out, const struct nuc_explanation *e, 
     bool places, other_places;
     const char *found = nuc_found_text(cx, e, root->decision, &places);
     const char *other_found = nuc_found_text(cx, e, other->decision, &other_places);
-    struct nuc_text line;
+    struct nuc_text line = {.cx = cx};
 
-    nuc_text_init(&line, cx);
     nuc_text_addf(&line, "%s above", module != NULL ? module : nuc_source_text(cx, source));
     if (!places && !other_places && !is_same_text(found, other_found))
         nuc_text_addf(&line, ", found %s", found);

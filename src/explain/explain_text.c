@@ -89,8 +89,7 @@ static void add_splits(struct nuc_text *out, const struct nuc_explanation *e, bo
     nuc_text_addf(out, "\nwhat separates the %u partitions:\n", e->n_partitions);
     for (uint32_t i = 0; i < shown; i++) {
         const struct reason *r = &reasons[i];
-        struct nuc_text line;
-        nuc_text_init(&line, cx);
+        struct nuc_text line = {.cx = cx};
         nuc_text_addf(&line, "%s | %s", tags_text(cx, r->first->before, r->first->n_before),
                       tags_text(cx, r->first->after, r->first->n_after));
         if (r->n_splits > 1)
@@ -311,9 +310,8 @@ static void add_stream(struct nuc_text *out, const struct nuc_explanation *e)
 
 const char *nuc_explain_text(struct nuc_context *cx, const struct nuc_explanation *e, bool all)
 {
-    struct nuc_text out;
+    struct nuc_text out = {.cx = cx};
 
-    nuc_text_init(&out, cx);
     if (e->obstacles != NULL)
         add_obstacles(&out, e);
     if (e->obstacles != NULL && e->n_operators == 0)

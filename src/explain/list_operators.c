@@ -78,9 +78,8 @@ static const char *join(struct nuc_context *cx, const char *first, const struct 
                         const struct nuc_support_rule *other, const char *separator)
 {
     const struct nuc_support_rule *const lists[] = {one, other};
-    struct nuc_text out;
+    struct nuc_text out = {.cx = cx};
 
-    nuc_text_init(&out, cx);
     nuc_text_addf(&out, "%s", first != NULL ? first : "");
     for (size_t i = 0; i < 2; i++) {
         for (const struct nuc_support_rule *r = lists[i]; r != NULL && r->text != NULL; r++)
@@ -113,9 +112,8 @@ const char *nuc_operators_text(struct nuc_context *cx, const struct nuc_support 
 {
     uint32_t count;
     const enum nuc_op *ops = sorted_operators(cx, s, &count);
-    struct nuc_text out;
+    struct nuc_text out = {.cx = cx};
 
-    nuc_text_init(&out, cx);
     add_archive_operators(&out, s, runs_on);
     if (s->target->npu_name == NULL)
         nuc_text_addf(&out, "\n%s has no NPU.\n", s->target->name);
@@ -202,9 +200,8 @@ const char *nuc_operator_text(struct nuc_context *cx, const struct nuc_support *
     enum nuc_op alias = nuc_pt2_find_op(&none, name).op;
     uint32_t count;
     const enum nuc_op *ops = sorted_archive_operators(cx, &count);
-    struct nuc_text out;
+    struct nuc_text out = {.cx = cx};
 
-    nuc_text_init(&out, cx);
     for (uint32_t i = 0; i < count; i++) {
         if (alias != NUC_OP_COUNT ? ops[i] == alias
                                   : is_named(ops[i], NUC_ATEN, name) || is_named(ops[i], NUC_EDGE, name))
@@ -229,9 +226,8 @@ static void add_archive_table(struct nuc_text *out, const struct nuc_support *s,
 const char *nuc_operators_markdown(struct nuc_context *cx, nuc_runs_on_fn *runs_on)
 {
     const struct nuc_support newest = {.target = nuc_target_at(0), .flavor = nuc_flavor_at(0)};
-    struct nuc_text out;
+    struct nuc_text out = {.cx = cx};
 
-    nuc_text_init(&out, cx);
     nuc_text_addf(&out,
                   "# Operators\n\nGenerated from the tables by `nucleon ops --markdown`; do not edit.\n\n"
                   "## What runs an operator\n\nThe operators of torch.export archives, in the names of "
@@ -403,9 +399,8 @@ static void add_target(struct nuc_text *out, const struct nuc_target *t)
 
 const char *nuc_targets_text(struct nuc_context *cx)
 {
-    struct nuc_text out;
+    struct nuc_text out = {.cx = cx};
 
-    nuc_text_init(&out, cx);
     for (size_t i = 0; nuc_target_at(i) != NULL; i++)
         add_target(&out, nuc_target_at(i));
     nuc_text_addf(&out, "\nconverter flavors\n");

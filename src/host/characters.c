@@ -54,12 +54,11 @@ bool nuc_is_plain(const char *text)
 
 const char *nuc_plain_text(struct nuc_context *cx, const char *text)
 {
-    struct nuc_text out;
+    struct nuc_text out = {.cx = cx};
     size_t bytes;
 
     if (nuc_is_plain(text))
         return text;
-    nuc_text_init(&out, cx);
     for (; *text != '\0'; text += bytes == 0 ? 1 : bytes) {
         uint32_t c = nuc_character(text, &bytes);
         if (bytes < 2 && (bytes == 0 || nuc_is_control(c)))

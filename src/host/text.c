@@ -69,9 +69,8 @@ const char *nuc_time_text(struct nuc_context *cx, uint64_t cycles, double clock_
 
 const char *nuc_sizes_text(struct nuc_context *cx, const int64_t *sizes, size_t rank)
 {
-    struct nuc_text text;
+    struct nuc_text text = {.cx = cx};
 
-    nuc_text_init(&text, cx);
     nuc_text_addf(&text, "[");
     for (size_t i = 0; i < rank; i++)
         nuc_text_addf(&text, "%s%lld", i == 0 ? "" : ", ", (long long)sizes[i]);

@@ -130,11 +130,10 @@ static void inspect_program(const struct nuc_inspection *in, struct nuc_text *ou
 const char *nuc_inspect(struct nuc_context *cx, struct nuc_stored input, enum nuc_inspect_form form, bool disassemble)
 {
     const struct nuc_inspection in = {cx, input.path, disassemble, form == NUC_INSPECT_TEXT};
-    struct nuc_text out;
+    struct nuc_text out = {.cx = cx};
 
     nuc_expect_stored(cx, input, NUC_FILE_DESCRIBED);
     struct nuc_span head = nuc_read_head(cx, input, 8);
-    nuc_text_init(&out, cx);
     if (nuc_is_zip(head))
         inspect_archive(&in, &out, form, input);
     else if (head.size >= 8 && memcmp(head.data + 4, "TFL3", 4) == 0)

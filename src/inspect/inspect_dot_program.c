@@ -104,8 +104,7 @@ static void draw_reads(struct drawing *d, const struct nuc_view_value *v, const 
                                                      : end_of(d, w->instruction, true),
                       to);
         const struct nuc_view_tensor *t = &v->u.tensor;
-        struct nuc_text text;
-        nuc_text_init(&text, d->out->cx);
+        struct nuc_text text = {.cx = d->out->cx};
         nuc_text_addf(&text, "%s[", t->dtype == NUC_DTYPE_COUNT ? "other" : nuc_dtype_name(t->dtype));
         for (uint32_t k = 0; k < t->sizes.count; k++)
             nuc_text_addf(&text, "%s%lld", k > 0 ? ", " : "", (long long)nuc_view_int(t->sizes, k));

@@ -155,8 +155,7 @@ static void draw_boundary(struct nuc_text *out, uint32_t k, const struct nuc_lt_
 static void draw_edge(struct nuc_text *out, const struct nuc_lt_tensor *t, const char *from, const char *to)
 {
     nuc_text_addf(out, "  %s -> %s [label=", from, to);
-    struct nuc_text text;
-    nuc_text_init(&text, out->cx);
+    struct nuc_text text = {.cx = out->cx};
     nuc_text_addf(&text, "%s[", nuc_dtype_name(t->dtype));
     for (uint32_t i = 0; i < t->rank; i++)
         nuc_text_addf(&text, "%s%d", i == 0 ? "" : ", ", (int)t->shape[i]);

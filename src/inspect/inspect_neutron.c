@@ -17,11 +17,10 @@ struct reading {
 
 static void put_disassembly(const struct nuc_inspection *in, json_t *out, struct nuc_span microcode)
 {
-    struct nuc_text text;
+    struct nuc_text text = {.cx = in->cx};
 
     if (!in->disassemble)
         return;
-    nuc_text_init(&text, in->cx);
     nuc_disassemble(&text, microcode);
     nuc_put_string(in->cx, out, "disassembly", nuc_text_string(&text));
 }

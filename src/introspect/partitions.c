@@ -16,7 +16,7 @@ static void put_kernel_nodes(const struct nuc_network *net, json_t *to, const st
 {
     json_t *list = nuc_put_array(net->cx, to, "nodes");
     uint32_t *ids = nuc_alloc_array(net->cx, (size_t)call->n_handles + 1, sizeof *ids), n = 0;
-    struct nuc_text label;
+    struct nuc_text label = {.cx = net->cx};
 
     for (uint32_t i = 0; i < call->n_handles; i++) {
         uint32_t id = nuc_network_id_of_handle(net, call->handles[i]), k = 0;
@@ -25,7 +25,6 @@ static void put_kernel_nodes(const struct nuc_network *net, json_t *to, const st
         if (id != NUC_NO_ID && k == n)
             ids[n++] = id;
     }
-    nuc_text_init(&label, net->cx);
     for (uint32_t i = 0; i < n; i++) {
         nuc_put_int(net->cx, list, NULL, ids[i]);
         nuc_text_addf(&label, "%s%s", i > 0 ? " + " : "", net->nodes[ids[i]].label);

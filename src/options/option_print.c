@@ -103,13 +103,12 @@ static void put_value(struct nuc_text *to, const struct nuc_option_info *row, co
 const char *nuc_option_print(struct nuc_context *cx, const struct nuc_option_info *row, const struct nuc_options *o,
                              const struct nuc_options *from)
 {
-    struct nuc_text text;
+    struct nuc_text text = {.cx = cx};
 
     if (!differs(row, (const char *)o, (const char *)from))
         return NULL;
     if (row->kind == NUC_OPTION_FLAG && number_at(row, (const char *)o + row->offset) != row->set)
         return NULL; /* another option of the same member says it */
-    nuc_text_init(&text, cx);
     put_value(&text, row, (const char *)o);
     return nuc_text_string(&text);
 }

@@ -63,9 +63,8 @@ void nuc_put_channels_last(const struct nuc_tensor_info *info, const void *from,
 /* "0.485,0.456,0.406", each divided by `unit`. */
 static const char *numbers_text(struct nuc_context *cx, const double *numbers, size_t count, double unit)
 {
-    struct nuc_text text;
+    struct nuc_text text = {.cx = cx};
 
-    nuc_text_init(&text, cx);
     for (size_t i = 0; i < count; i++)
         nuc_text_addf(&text, "%s%.6g", i == 0 ? "" : ",", numbers[i] / unit);
     return nuc_text_string(&text);

@@ -11,11 +11,10 @@
 static const char *place_of(struct nuc_context *cx, const struct nuc_view_frame *frame)
 {
     const struct nuc_view_list label = frame->context.count > 0 ? frame->context : frame->name;
-    struct nuc_text text;
+    struct nuc_text text = {.cx = cx};
 
     if (label.count == 0)
         return "";
-    nuc_text_init(&text, cx);
     nuc_text_addf(&text, ", %s", nuc_view_text(cx, label));
     if (frame->file.count > 0)
         nuc_text_addf(&text, ", %s:%d", nuc_base_name(nuc_view_text(cx, frame->file)), (int)frame->line);
@@ -65,10 +64,9 @@ static void add_boundary(const struct nuc_codegen *g, struct nuc_text *out, cons
 static const char *header(const struct nuc_codegen *g)
 {
     const struct nuc_view_method *m = g->method;
-    struct nuc_text out;
+    struct nuc_text out = {.cx = g->cx};
     size_t planned = 0;
 
-    nuc_text_init(&out, g->cx);
     for (size_t i = 0; i < g->sizes.n_planned; i++)
         planned += g->sizes.planned[i];
     nuc_text_addf(&out,
@@ -326,9 +324,8 @@ static void add_addresses(const struct nuc_codegen *g, struct nuc_text *out, con
 
 static const char *source(struct nuc_codegen *g, const char *values)
 {
-    struct nuc_text out;
+    struct nuc_text out = {.cx = g->cx};
 
-    nuc_text_init(&out, g->cx);
     nuc_text_addf(&out, "/* Made by nucleon codegen. */\n#include \"%s.h\"\n\n#include <math.h>\n#include <string.h>\n",
                   g->name);
     nuc_text_addf(&out, "%s\n#pragma GCC diagnostic ignored \"-Wcast-qual\"\n\n",
@@ -386,9 +383,8 @@ static void add_array(struct nuc_text *out, const char *name, size_t index, cons
 static const char *data(const struct nuc_codegen *g)
 {
     const char *place = nuc_format(g->cx, "%s_WEIGHTS ", g->upper), *bank = bank_of(g, NUC_HOLDS_WEIGHTS, 0);
-    struct nuc_text out;
+    struct nuc_text out = {.cx = g->cx};
 
-    nuc_text_init(&out, g->cx);
     nuc_text_addf(&out,
                   "/* Made by nucleon codegen: constants, and what the NPU executes. */\n#include <stdint.h>\n\n");
     nuc_text_addf(
@@ -412,11 +408,10 @@ struct nuc_codegen_files nuc_generate_code(struct nuc_context *cx, const char *f
     struct nuc_codegen g = {
         .cx = cx, .file = file, .name = name, .upper = nuc_codegen_capitals(cx, name), .image = image};
     struct nuc_codegen_files files;
-    struct nuc_text values;
+    struct nuc_text values = {.cx = cx};
 
     nuc_codegen_check_name(cx, name);
     nuc_codegen_load(&g);
-    nuc_text_init(&values, cx);
     nuc_codegen_values(&g, &values);
     nuc_codegen_find_pushed(&g);
     files.header = header(&g);

@@ -77,14 +77,9 @@ void nuc_codegen_open(struct nuc_codegen *g)
     struct nuc_program_memory m = {.state = NULL};
     struct nuc_detail detail = {.message = NULL};
     struct nuc_program program;
-    uint8_t *image = nuc_alloc(g->cx, g->image.size);
-    const void *text;
-    const char *why;
-    size_t bytes;
+    uint8_t *image = nuc_copy(g->cx, g->image.data, g->image.size);
 
     backend->load = leave;
-    if (g->image.size > 0)
-        memcpy(image, g->image.data, g->image.size);
     g->image.data = image;
     enum nuc_status status = nuc_program_sizes(image, g->image.size, &table, &g->sizes, &detail);
     if (status != NUC_OK)
@@ -107,8 +102,7 @@ void nuc_codegen_open(struct nuc_codegen *g)
     else if (status != NUC_UNSUPPORTED)
         nuc_warn(g->cx, "%s: the decision that the program carries is not used: %s", g->file, detail.message);
     g->method = view->methods;
-    if (nuc_program_named_data(image, g->image.size, NUC_METADATA_KEY, &text, &bytes, NULL) == NUC_OK)
-        g->metadata = nuc_metadata_read(g->cx, (struct nuc_span){text, bytes}, &why);
+    g->metadata = nuc_metadata_of(g->cx, view);
     g->instructions = g->method->chains[0].instructions;
     g->n_instructions = g->method->chains[0].n_instructions;
     g->values = nuc_alloc_array(g->cx, g->method->n_values, sizeof *g->values);

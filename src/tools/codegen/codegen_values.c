@@ -165,13 +165,9 @@ static void add_bytes(struct nuc_text *out, const char *name, const uint8_t *byt
 
 void nuc_codegen_values(struct nuc_codegen *g, struct nuc_text *out)
 {
-    struct nuc_text rows;
+    struct nuc_text rows = {.cx = g->cx};
 
-    nuc_text_init(&rows, g->cx);
-    nuc_text_init(&g->lists, g->cx);
-    nuc_text_init(&g->resets, g->cx);
-    nuc_text_init(&g->saves, g->cx);
-    nuc_text_init(&g->restores, g->cx);
+    g->lists = g->resets = g->saves = g->restores = rows;
     for (uint32_t place = 0; place < g->n_used; place++)
         add_value(g, &rows, place);
     for (size_t i = 0; i < g->n_blocks; i++)

@@ -128,9 +128,8 @@ static const char *constants_of(struct nuc_context *cx, const struct nuc_program
                                 const char *name, bool with_facts)
 {
     const char *upper = nuc_codegen_capitals(cx, name);
-    struct constants c = {.decisions = 0};
+    struct constants c = {.text = {.cx = cx}};
 
-    nuc_text_init(&c.text, cx);
     for (size_t i = 0; i < count; i++)
         add_constants(cx, programs, i, with_facts, &c);
     const char *decisions = nuc_format(
@@ -175,9 +174,8 @@ static void add_kernels(struct nuc_text *out, const char *name, const struct nuc
 static const char *source(struct nuc_context *cx, const char *name, const char *command,
                           const struct nuc_table_files *f)
 {
-    struct nuc_text out;
+    struct nuc_text out = {.cx = cx};
 
-    nuc_text_init(&out, cx);
     nuc_text_addf(&out, "/* Made by nucleon %s. */\n#include \"%s.h\"\n\n", command, name);
     add_kernels(&out, name, f);
     if (f->n_backends > 0)

@@ -61,9 +61,11 @@ static void measure(struct memory_plan *p, const struct nuc_program_view *view, 
 {
     struct nuc_detail detail = {.message = NULL};
     struct nuc_program_sizes sizes;
-    uint8_t *image = nuc_alloc(p->cx, view->bytes.size);
-    /* Memories with states: their content is there when another program has run. */
-    uint64_t states = 0;
+    uint8_t *image = nuc_copy(p->cx, view->bytes.data, view->bytes.size);
+    const char *upper = nuc_codegen_capitals(p->cx, out->name);
+    const struct nuc_metadata *metadata = nuc_metadata_of(p->cx, view);
+    size_t taken[NUC_MAX_MEMORIES] = {0};
+    uint64_t states = 0; /* memories with states: their content is there when another program has run */
 
     for (uint32_t i = 0; i < view->methods->n_values; i++) {
         const struct nuc_view_tensor *t = &view->methods->values[i].u.tensor;
@@ -71,14 +73,7 @@ static void measure(struct memory_plan *p, const struct nuc_program_view *view, 
             t->memory <= NUC_MAX_MEMORIES)
             states |= (uint64_t)1 << (t->memory - 1);
     }
-    const char *upper = nuc_codegen_capitals(p->cx, out->name), *why;
-    const struct nuc_metadata *metadata = NULL;
-    const void *text;
-    size_t bytes, taken[NUC_MAX_MEMORIES] = {0};
-    memcpy(image, view->bytes.data, view->bytes.size);
     check(p, view->file, nuc_program_sizes(image, view->bytes.size, &nuc_default_backends, &sizes, &detail), &detail);
-    if (nuc_program_named_data(image, view->bytes.size, NUC_METADATA_KEY, &text, &bytes, NULL) == NUC_OK)
-        metadata = nuc_metadata_read(p->cx, (struct nuc_span){text, bytes}, &why);
     nuc_codegen_check_memory(p->cx, view->file, &sizes);
     out->state = sizes.state;
     out->temporary = sizes.temporary;
@@ -115,9 +110,8 @@ static void measure(struct memory_plan *p, const struct nuc_program_view *view, 
 
 static const char *header(struct memory_plan *p, const struct nuc_planned_program *programs, size_t count)
 {
-    struct nuc_text out;
+    struct nuc_text out = {.cx = p->cx};
 
-    nuc_text_init(&out, p->cx);
     nuc_text_addf(&out,
                   "/* The programs, in the order of the command. They share memory: one runs after the other. */\n"
                   "enum {");
@@ -137,9 +131,8 @@ static const char *header(struct memory_plan *p, const struct nuc_planned_progra
 
 static const char *source(struct memory_plan *p)
 {
-    struct nuc_text out;
+    struct nuc_text out = {.cx = p->cx};
 
-    nuc_text_init(&out, p->cx);
     nuc_text_addf(&out,
                   "\n/* Where the buffers lie: __attribute__((section(\"...\"))) or nothing. The NPU reads and writes "
                   "them. */\n#ifndef %1$s_ARENA\n#define %1$s_ARENA\n#endif\n\n",
@@ -154,15 +147,17 @@ static const char *source(struct memory_plan *p)
 struct nuc_table_files nuc_memory_plan(struct nuc_context *cx, const struct nuc_program_view *const *programs,
                                        size_t count, const char *name, struct nuc_memory_plan_info *info)
 {
-    struct memory_plan p = {.cx = cx, .name = name, .upper = nuc_codegen_capitals(cx, name)};
+    struct memory_plan p = {.cx = cx,
+                            .name = name,
+                            .upper = nuc_codegen_capitals(cx, name),
+                            .declared = {.cx = cx},
+                            .defined = {.cx = cx},
+                            .tables = {.cx = cx},
+                            .macros = {.cx = cx}};
     struct nuc_planned_program *planned = nuc_alloc_array(cx, count, sizeof *planned);
 
     p.shared = nuc_alloc_array(cx, NUC_MAX_MEMORIES * count + 1, sizeof *p.shared);
     p.temporary.array = nuc_format(cx, "%s_temporary", name);
-    nuc_text_init(&p.declared, cx);
-    nuc_text_init(&p.defined, cx);
-    nuc_text_init(&p.tables, cx);
-    nuc_text_init(&p.macros, cx);
     for (size_t i = 0; i < count; i++)
         planned[i] =
             (struct nuc_planned_program){.file = programs[i]->file, .name = nuc_codegen_name(cx, programs[i]->file)};

@@ -91,16 +91,9 @@ static void add_memories(struct packing *p, const struct nuc_program_view *view,
 struct nuc_span nuc_make_package(struct nuc_context *cx, const struct nuc_program_view *view, uint32_t version)
 {
     const struct nuc_span image = {nuc_copy(cx, view->bytes.data, view->bytes.size), view->bytes.size};
-    struct packing p = {.cx = cx};
-    const struct nuc_metadata *metadata = NULL;
-    const char *why;
-    const void *facts;
-    size_t bytes;
+    struct packing p = {.cx = cx, .records = {.cx = cx}, .texts = {.cx = cx}};
+    const struct nuc_metadata *metadata = nuc_metadata_of(cx, view);
 
-    if (nuc_program_named_data(image.data, image.size, NUC_METADATA_KEY, &facts, &bytes, NULL) == NUC_OK)
-        metadata = nuc_metadata_read(cx, (struct nuc_span){facts, bytes}, &why);
-    nuc_text_init(&p.records, cx);
-    nuc_text_init(&p.texts, cx);
     add_memories(&p, view, image, metadata);
     set(&p, NUC_PACKAGE_VERSION, version);
     set(&p, NUC_PACKAGE_CPU,

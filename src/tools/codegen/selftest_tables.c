@@ -12,9 +12,8 @@ static const char *const kinds[] = {[NUC_SELFTEST_INPUT] = "INPUT",
 /* Texts are printable ASCII. */
 static const char *quoted(struct nuc_context *cx, const char *text)
 {
-    struct nuc_text out;
+    struct nuc_text out = {.cx = cx};
 
-    nuc_text_init(&out, cx);
     for (const char *c = text; *c != '\0'; c++)
         nuc_text_addf(&out, *c == '"' || *c == '\\' || *c == '?' ? "\\%c" : "%c", *c);
     return nuc_text_string(&out);
@@ -78,10 +77,9 @@ const char *nuc_selftest_tables(struct nuc_context *cx, const struct nuc_program
                                 const struct nuc_selftest *t, const char *name, bool is_c)
 {
     struct nuc_selftest_image image = {.name = name, .is_c = is_c};
-    struct nuc_text out;
+    struct nuc_text out = {.cx = cx};
 
     find_payloads(cx, view, t, &image);
-    nuc_text_init(&out, cx);
     nuc_text_addf(&out,
                   "/* Made by nucleon of a bundled program: what a self-test on the device compares with. */\n"
                   "#include \"nucleon/selftest.h\"\n\n%2$sextern const struct nuc_selftest %1$s_selftest;\n\n",

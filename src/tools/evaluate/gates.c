@@ -119,10 +119,9 @@ void nuc_check_gates(struct nuc_context *cx, const struct nuc_evaluation *e, con
 const char *nuc_missed_gates(struct nuc_context *cx, const struct nuc_evaluation *e,
                              const struct nuc_evaluate_options *o)
 {
-    struct nuc_text text;
+    struct nuc_text text = {.cx = cx};
     double value = 0;
 
-    nuc_text_init(&text, cx);
     for (size_t i = 0; i < sizeof gates / sizeof gates[0]; i++) {
         const struct gate *gate = &gates[i];
         double limit = limit_of(gate, o);

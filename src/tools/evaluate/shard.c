@@ -99,9 +99,8 @@ const struct nuc_shared_row nuc_shared_rows[NUC_N_SHARED] = {
 
 static const char *numbers_text(struct nuc_context *cx, const float *numbers, size_t n)
 {
-    struct nuc_text text;
+    struct nuc_text text = {.cx = cx};
 
-    nuc_text_init(&text, cx);
     for (size_t i = 0; i < n; i++)
         nuc_text_addf(&text, "%s%.9g", i == 0 ? "" : ",", (double)numbers[i]);
     return n == 0 ? NULL : nuc_text_string(&text);
@@ -186,9 +185,8 @@ static void add_sum(struct nuc_text *text, const struct nuc_exact_sum *s)
 
 static void put_sum(struct nuc_context *cx, json_t *to, const char *key, const struct nuc_exact_sum *s)
 {
-    struct nuc_text text;
+    struct nuc_text text = {.cx = cx};
 
-    nuc_text_init(&text, cx);
     add_sum(&text, s);
     nuc_put_string(cx, to, key, nuc_text_string(&text));
 }
@@ -255,8 +253,7 @@ static void put_channels(struct nuc_context *cx, json_t *to, const struct nuc_ch
     for (size_t which = 0; which < s->n_axes; which++) {
         list = nuc_put_array(cx, axes, NULL);
         for (size_t i = 0; i < nuc_channel_count(s, which); i++) {
-            struct nuc_text text;
-            nuc_text_init(&text, cx);
+            struct nuc_text text = {.cx = cx};
             for (size_t k = 0; k < NUC_N_PRODUCTS; k++) {
                 nuc_text_addf(&text, k == 0 ? "" : ",");
                 add_sum(&text, &s->of[which][i].of[k]);

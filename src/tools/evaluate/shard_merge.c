@@ -410,10 +410,9 @@ static void merge_file(struct merging *m, const char *file, bool is_first)
 static void check_all(const struct merging *m)
 {
     enum { NAMED = 8 };
-    struct nuc_text text;
+    struct nuc_text text = {.cx = m->cx};
     size_t n = 0;
 
-    nuc_text_init(&text, m->cx);
     for (size_t i = 0; i < m->n_shards; i++) {
         if (m->shards[i].file != NULL)
             continue;

@@ -53,9 +53,8 @@ struct project {
 static const char *cases(const struct project *p, const char *kind, size_t count)
 {
     const char *upper = nuc_codegen_capitals(p->cx, p->name);
-    struct nuc_text out;
+    struct nuc_text out = {.cx = p->cx};
 
-    nuc_text_init(&out, p->cx);
     for (size_t i = 0; i < count; i++)
         nuc_text_addf(&out, "%s    case %zu:\n        return (struct tensor){(void *)%s_%s%zu(), %s_%s%zu_BYTES};",
                       i > 0 ? "\n" : "", i, p->name, kind, i, upper, nuc_codegen_capitals(p->cx, kind), i);
@@ -65,10 +64,8 @@ static const char *cases(const struct project *p, const char *kind, size_t count
 /* An array for each bank besides the arena, and where they all are. */
 static const char *banks(const struct project *p)
 {
-    struct nuc_text arrays, places;
+    struct nuc_text arrays = {.cx = p->cx}, places = {.cx = p->cx};
 
-    nuc_text_init(&arrays, p->cx);
-    nuc_text_init(&places, p->cx);
     for (size_t i = 1; i < p->n_banks; i++) {
         const struct bank *b = &p->banks[i];
         nuc_text_addf(&arrays,
@@ -196,19 +193,6 @@ static void write_programs(struct project *p, const char *path, const char *cons
     nuc_write_text(cx, nuc_format(cx, "%s_tables.c", stem), tables.source);
 }
 
-static const struct nuc_metadata *metadata_of(struct nuc_context *cx, const char *path)
-{
-    const struct nuc_program_view *view = nuc_program_view_open(cx, path, nuc_read_program(cx, path));
-    const struct nuc_metadata *m = NULL;
-    const char *why;
-
-    for (uint32_t i = 0; i < view->n_named; i++) {
-        if (nuc_view_is(view->named[i].key, NUC_METADATA_KEY))
-            m = nuc_metadata_read(cx, view->named[i].data, &why);
-    }
-    return m;
-}
-
 /* That of the program, which --target may only say once more. */
 static const struct board *board_for(const struct project *p, const char *path, const struct nuc_target_facts *target)
 {
@@ -241,10 +225,9 @@ static bool is_of_another_board(const struct project *p, const struct nuc_projec
 /* What describes the program is replaced; the rest is the user's once it is there. */
 static void write_own(struct project *p, const struct nuc_project_file *file)
 {
-    struct nuc_text out;
+    struct nuc_text out = {.cx = p->cx};
     const char *at = file->bytes, *open;
 
-    nuc_text_init(&out, p->cx);
     while ((open = strchr(at, '@')) != NULL) {
         size_t length = strcspn(open + 1, "@\n");
         const char *value = open[1 + length] == '@' ? value_of(p, open + 1, length) : NULL;
@@ -278,15 +261,14 @@ enum nuc_status nuc_write_project(struct nuc_compiler *c, const char *path, cons
     if (setjmp(call.catch.here) == 0) {
         nuc_enter(&call, nuc_context_of(c), __func__, path != NULL && folder != NULL);
         struct nuc_context *cx = nuc_context_of(c);
-        struct project p = {.cx = cx, .folder = folder};
-        p.metadata = metadata_of(cx, path);
+        struct project p = {.cx = cx, .folder = folder, .kept = {.cx = cx}};
+        p.metadata = nuc_metadata_of(cx, nuc_program_view_open(cx, path, nuc_read_program(cx, path)));
         p.board = board_for(&p, path, &target);
         p.name = options != NULL && options->name != NULL ? options->name : nuc_codegen_name(cx, path);
         nuc_project_run(c, path, options != NULL ? options->data : NULL, &p.run);
         nuc_make_folder(cx, p.folder);
         make_folders(&p, "program/");
         write_programs(&p, path, options != NULL ? options->others : NULL, options != NULL ? options->n_others : 0);
-        nuc_text_init(&p.kept, cx);
         for (size_t i = 0; i < nuc_n_project_files; i++) {
             if (!is_of_another_board(&p, &nuc_project_files[i]))
                 write_own(&p, &nuc_project_files[i]);

@@ -398,9 +398,8 @@ static const char *state_of(struct nuc_context *cx, const struct nuc_device_test
 static const char *text_of(struct nuc_context *cx, const struct nuc_device_test *t)
 {
     enum { NUMBER = 6, WHERE = 3, NAME = 25, LABEL = 23 };
-    struct nuc_text out;
+    struct nuc_text out = {.cx = cx};
 
-    nuc_text_init(&out, cx);
     nuc_text_addf(&out, "%-*s %-*s %-*s %-*s %s\n", NUMBER, "no.", WHERE, "on", NAME, "operator or kernel", LABEL,
                   "label", "self-test");
     for (size_t i = 0; i < t->n_nodes; i++) {

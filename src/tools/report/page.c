@@ -24,9 +24,8 @@ static bool is_line(const char *line, size_t length, const char *mark)
 const char *nuc_report_page_text(struct nuc_context *cx, const char *json)
 {
     const char *page = nuc_page_html, *end = page + nuc_page_html_size;
-    struct nuc_text out;
+    struct nuc_text out = {.cx = cx};
 
-    nuc_text_init(&out, cx);
     while (page < end) {
         const char *stop = memchr(page, '\n', (size_t)(end - page));
         size_t length = stop != NULL ? (size_t)(stop - page) : (size_t)(end - page);

@@ -289,11 +289,10 @@ static double excess(const struct tuning *t, const struct attempt *a)
 static const char *excess_text(const struct tuning *t, const struct attempt *a)
 {
     struct nuc_context *cx = nuc_model_context(t->m);
-    struct nuc_text text;
+    struct nuc_text text = {.cx = cx};
     double db = nuc_noise_db(a->figures.noise);
     const char *between = "";
 
-    nuc_text_init(&text, cx);
     if (t->least_db > db) {
         nuc_text_addf(&text, "SQNR %.2f dB, at least %.2f dB %s", db, t->least_db,
                       t->keeps_first ? "keep what the first trial has" : "are asked for");
