@@ -142,10 +142,8 @@ static const struct kind {
 
 static uint32_t write_archive(struct nuc_context *cx, const struct request *q)
 {
-    struct chain c = {.n = 0};
+    struct chain c = {.front = {.cx = cx}, .body = {.cx = cx}};
 
-    nuc_text_init(&c.front, cx);
-    nuc_text_init(&c.body, cx);
     nuc_text_addf(&c.front, "nucleon-graph 1\n");
     input(&c);
     call(&c, "relu.default(%%x0)");

@@ -118,11 +118,10 @@ static struct nuc_span decision_record(const struct nuc_model *m)
 /* The facts with room for the checksum in front, nothing when there are none. */
 static struct nuc_span with_sum(struct nuc_context *cx, struct nuc_span text)
 {
-    struct nuc_text out;
+    struct nuc_text out = {.cx = cx};
 
     if (text.size == 0)
         return text;
-    nuc_text_init(&out, cx);
     nuc_text_addf(&out, "%s%s\",", NUC_PROGRAM_SUM, NUC_PROGRAM_SUM_DIGITS);
     nuc_text_add(&out, (const char *)text.data + 1, text.size - 1);
     return (struct nuc_span){(const uint8_t *)out.data, out.length};
@@ -247,9 +246,8 @@ void nuc_write_kernel_selection(const struct nuc_job *j)
 
 static const char *map_text(struct nuc_context *cx, const struct nuc_memory_map *map, enum nuc_map_form form)
 {
-    struct nuc_text text;
+    struct nuc_text text = {.cx = cx};
 
-    nuc_text_init(&text, cx);
     if (form == NUC_MAP_SVG)
         nuc_draw_memory_map(&text, map);
     else if (form == NUC_MAP_PEAK)

@@ -22,9 +22,8 @@
 /* Names as the reference encodes them: "::" becomes "_", joined by commas. */
 static const char *not_delegated_text(struct nuc_context *cx, const struct nuc_options *o)
 {
-    struct nuc_text text;
+    struct nuc_text text = {.cx = cx};
 
-    nuc_text_init(&text, cx);
     for (size_t i = 0; i < o->n_operators_not_to_delegate; i++) {
         nuc_text_addf(&text, "%s", i == 0 ? "" : ",");
         for (const char *p = o->operators_not_to_delegate[i]; *p != '\0'; p++) {

@@ -97,9 +97,8 @@ static const char *memory_name(const void *target, size_t index)
 
 static const char *memory_names(struct nuc_context *cx, const struct nuc_target *t, bool flash)
 {
-    struct nuc_text out;
+    struct nuc_text out = {.cx = cx};
 
-    nuc_text_init(&out, cx);
     for (uint32_t i = 0; i < t->n_memories; i++) {
         if (flash || !t->memories[i].flash)
             nuc_text_addf(&out, "%s%s", out.length > 0 ? ", " : "", t->memories[i].name);

@@ -3,11 +3,6 @@
 #include <stdio.h>
 #include <string.h>
 
-void nuc_text_init(struct nuc_text *text, struct nuc_context *cx)
-{
-    *text = (struct nuc_text){cx, NULL, 0, 0};
-}
-
 void nuc_text_add(struct nuc_text *text, const char *bytes, size_t length)
 {
     text->data = nuc_grow(text->cx, text->data, &text->capacity, text->length + length + 1, 1);

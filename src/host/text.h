@@ -6,6 +6,7 @@
 
 #include "host/context.h"
 
+/* Zeroed but for its context it is empty. */
 struct nuc_text {
     struct nuc_context *cx;
     char *data; /* NUL-terminated once anything was added; NULL before */
@@ -13,7 +14,6 @@ struct nuc_text {
     size_t capacity;
 };
 
-void nuc_text_init(struct nuc_text *text, struct nuc_context *cx);
 void nuc_text_add(struct nuc_text *text, const char *bytes, size_t length);
 void nuc_text_addf(struct nuc_text *text, const char *format, ...) __attribute__((format(printf, 2, 3)));
 

@@ -194,9 +194,8 @@ static void print_data(struct nuc_text *out, const struct nuc_node *node)
 
 const char *nuc_graph_print(struct nuc_graph *g, bool with_data)
 {
-    struct nuc_text out;
+    struct nuc_text out = {.cx = g->cx};
 
-    nuc_text_init(&out, g->cx);
     nuc_text_addf(&out, "nucleon-graph 1\n");
     for (const struct nuc_node *n = g->first; n != NULL; n = n->next) {
         print_name(&out, n->name);

@@ -238,9 +238,8 @@ const void *nuc_const_in_dim_order(struct nuc_graph *g, const struct nuc_node *n
 
 const char *nuc_meta_text(struct nuc_context *cx, const struct nuc_meta *m)
 {
-    struct nuc_text text;
+    struct nuc_text text = {.cx = cx};
 
-    nuc_text_init(&text, cx);
     nuc_text_addf(&text, "%s[", nuc_dtype_name(m->dtype));
     for (uint8_t i = 0; i < m->rank; i++)
         nuc_text_addf(&text, "%s%lld", i == 0 ? "" : ", ", (long long)m->sizes[i]);

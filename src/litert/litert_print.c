@@ -92,9 +92,8 @@ static void print_op(struct nuc_text *out, struct nuc_context *cx, const struct 
 
 const char *nuc_lt_print(struct nuc_lt_model *m)
 {
-    struct nuc_text out;
+    struct nuc_text out = {.cx = m->cx};
 
-    nuc_text_init(&out, m->cx);
     for (uint32_t k = 0; k < m->n_subgraphs; k++) {
         const struct nuc_lt_subgraph *s = &m->subgraphs[k];
         nuc_text_addf(&out, "subgraph %u '%s'\n  inputs ", k, s->name == NULL ? "" : nuc_plain_text(m->cx, s->name));

@@ -69,10 +69,9 @@ static const char *word_at(const void *list, size_t index)
 static const char *candidates(struct nuc_graph *g, const struct nuc_labels *labels, const char *glob)
 {
     const char **words = nuc_alloc_array(g->cx, 3 * (size_t)g->n_nodes + 1, sizeof *words);
-    struct nuc_text shown;
+    struct nuc_text shown = {.cx = g->cx};
     size_t count = 0, n_shown = 0;
 
-    nuc_text_init(&shown, g->cx);
     for (const struct nuc_node *n = g->first; n != NULL; n = n->next) {
         if (!nuc_is_operator(n))
             continue;

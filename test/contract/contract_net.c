@@ -217,9 +217,8 @@ static const char *constant(struct maker *m, const int64_t *sizes, uint32_t rank
 {
     const char *name = nuc_format(m->cx, "%%c%u", m->n_constants++);
     const char *before = nuc_text_string(&m->text);
-    struct nuc_text text;
+    struct nuc_text text = {.cx = m->cx};
 
-    nuc_text_init(&text, m->cx);
     nuc_text_addf(&text, "%s = parameter \"%s\" : float32[%s] values(", name, name + 1, sizes_text(m, sizes, rank));
     for (int64_t i = 0; i < 7; i++)
         nuc_text_addf(&text, "%s%.3g", i == 0 ? "" : ", ", (double)random_float(&m->r, -0.7f, 0.7f));
@@ -282,12 +281,11 @@ static bool add_op(struct maker *m)
     const struct nuc_node *x = value(m, (unsigned)in(m, 0, 1)), *y = value(m, (unsigned)in(m, 0, 3));
     const struct nuc_text kept = m->text;
     const unsigned n_constants = m->n_constants;
-    struct nuc_text call;
+    struct nuc_text call = {.cx = m->cx};
     bool in_text = false;
 
     if ((row->flags & REAL) != 0 && x->vals[0].dtype != NUC_F32)
         return false;
-    nuc_text_init(&call, m->cx);
     for (const char *p = row->call; *p != '\0'; p++) {
         bool start = p == row->call || !((p[-1] >= 'A' && p[-1] <= 'Z') || (p[-1] >= 'a' && p[-1] <= 'z'));
         in_text = in_text != (*p == '"');
@@ -331,11 +329,10 @@ static const char *outputs(struct maker *m)
 
 struct net net_make(struct nuc_context *cx, uint64_t seed, bool floats)
 {
-    struct maker m = {.cx = cx, .r = random_seeded(seed), .exact = true, .scales = true};
+    struct maker m = {.cx = cx, .r = random_seeded(seed), .text = {.cx = cx}, .exact = true, .scales = true};
     int64_t n_ops = in(&m, 0, 9) == 0 ? 0 : in(&m, 1, 5), n_inputs = in(&m, 0, 3) == 0 ? 2 : 1;
     bool no_inputs = in(&m, 0, 29) == 0;
 
-    nuc_text_init(&m.text, cx);
     if (no_inputs)
         constant(&m, (const int64_t[]){1, 3, 4, 4}, 4);
     for (int64_t i = 0; i < n_inputs && !no_inputs; i++)

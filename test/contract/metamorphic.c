@@ -66,8 +66,7 @@ static void make(struct nuc_context *cx, void *arg)
 
     t->net = net_make(cx, t->seed, true);
     if (t->v->renamed) {
-        struct nuc_text text;
-        nuc_text_init(&text, cx);
+        struct nuc_text text = {.cx = cx};
         for (const char *p = t->net.text; *p != '\0'; p++) {
             bool value = p[0] == '%' && p[1] == 'v';
             nuc_text_addf(&text, "%s", value ? "%value_of_step_" : nuc_format(cx, "%c", *p));

@@ -129,10 +129,8 @@ static void add_unary(struct net *n, unsigned from)
 
 static struct nuc_graph *random_images(struct nuc_context *cx, uint64_t seed)
 {
-    struct net n = {.cx = cx, .r = random_seeded(seed ^ 0x57217)};
+    struct net n = {.cx = cx, .r = random_seeded(seed ^ 0x57217), .head = {.cx = cx}, .body = {.cx = cx}};
 
-    nuc_text_init(&n.head, cx);
-    nuc_text_init(&n.body, cx);
     add_value(&n, (struct image){in(&n, 1, 4), in(&n, 8, 40), in(&n, 4, 24)});
     unsigned ops = (unsigned)in(&n, 3, 14);
     for (unsigned i = 0; i < 3 * ops && n.n_values < ops; i++) {

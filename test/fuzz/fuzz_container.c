@@ -58,9 +58,8 @@ static void take_apart(struct nuc_context *cx, void *arg)
     struct model_call *call = arg;
     struct nuc_neutron_graph n = nuc_neutron_graph_read(cx, call->m, call->op);
     uint8_t inputs[256], outputs[256];
-    struct nuc_text text;
+    struct nuc_text text = {.cx = cx};
 
-    nuc_text_init(&text, cx);
     nuc_disassemble(&text, n.microcode);
     n = nuc_neutron_graph_single(cx, call->m);
     if (call->m->subgraphs[0].n_inputs > 255 || n.n_inputs > 255 || n.n_outputs > 255)

@@ -201,9 +201,8 @@ static inline void boundaries(struct nuc_ltb *d, const int32_t *inputs, uint32_t
 static inline const char *listing(struct nuc_ltb *d)
 {
     const struct nuc_lt_subgraph *s = nuc_ltb_graph(d);
-    struct nuc_text text;
+    struct nuc_text text = {.cx = d->cx};
 
-    nuc_text_init(&text, d->cx);
     for (uint32_t i = 0; i < s->n_ops; i++) {
         const struct nuc_lt_tensor *t = nuc_ltb_at(d, s->ops[i].outputs[0]);
         nuc_text_addf(&text, "%s%s", i == 0 ? "" : ", ", nuc_lt_code_name(d->cx, s->ops[i].code));

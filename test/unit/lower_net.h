@@ -166,9 +166,8 @@ static inline void add_op(struct nuc_text *out, const struct net *n, uint32_t in
 /* A line for the inputs, one per operator. "last": the runtime passes that value in channels-last order. */
 static inline const char *model_text(const struct net *n)
 {
-    struct nuc_text out;
+    struct nuc_text out = {.cx = n->cx};
 
-    nuc_text_init(&out, n->cx);
     for (uint32_t i = 0; i < n->s->n_inputs; i++) {
         nuc_text_addf(&out, "%sin%u", i == 0 ? "" : ", ", (unsigned)i);
         add_shape(&out, &n->s->tensors[n->s->inputs[i]]);

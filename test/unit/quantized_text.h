@@ -65,12 +65,9 @@ static inline void expand_line(struct expansion *e, char *line)
 /* The lines of the text form, without its first one. */
 static inline const char *expand_text(struct nuc_context *cx, const char *text)
 {
-    struct expansion e = {.cx = cx, .last = ""};
+    struct expansion e = {.cx = cx, .placeholders = {.cx = cx}, .pairs = {.cx = cx}, .calls = {.cx = cx}, .last = ""};
     char *copy = nuc_strdup(cx, text);
 
-    nuc_text_init(&e.placeholders, cx);
-    nuc_text_init(&e.pairs, cx);
-    nuc_text_init(&e.calls, cx);
     while (*copy != '\0') {
         char *semicolon = strstr(copy, "; "), *end = copy + strcspn(copy, "\n");
         if (semicolon != NULL && semicolon < end)

@@ -11,9 +11,8 @@
 static const char *printed_index(struct nuc_context *cx, const struct nuc_axis *a)
 {
     bool follows = a->to < a->to_end && (a->step != 0 || a->kind != NUC_AXIS_ELEMENT);
-    struct nuc_text t;
+    struct nuc_text t = {.cx = cx};
 
-    nuc_text_init(&t, cx);
     if (a->kind == NUC_AXIS_WHOLE)
         nuc_text_addf(&t, follows ? "any of " : "any");
     if (a->kind == NUC_AXIS_ELEMENT && !follows)
@@ -33,9 +32,8 @@ static const char *printed_index(struct nuc_context *cx, const struct nuc_axis *
 
 static const char *printed_map(struct nuc_context *cx, const struct nuc_axis_map *m)
 {
-    struct nuc_text t;
+    struct nuc_text t = {.cx = cx};
 
-    nuc_text_init(&t, cx);
     for (uint32_t i = 0; i < m->count; i++) {
         const struct nuc_axis *a = &m->axes[i];
         nuc_text_addf(&t, i == 0 ? "%u" : ", %u", a->from);
@@ -53,9 +51,8 @@ static void check_line(struct nuc_context *cx, struct text_line *line)
 {
     struct nuc_graph *g = parse_unverified(cx, nuc_format(cx, "%s%%y = %s\n", line->graph, line->left));
     const struct nuc_node *y = node_of(g, "y");
-    struct nuc_text got;
+    struct nuc_text got = {.cx = cx};
 
-    nuc_text_init(&got, cx);
     for (uint32_t i = 0; i < y->n_args; i++) {
         uint32_t count = y->args[i].kind == NUC_ARG_NODES ? y->args[i].count : y->args[i].kind == NUC_ARG_NODE ? 1 : 0;
         for (uint32_t k = 0; k < count; k++) {
@@ -170,9 +167,8 @@ static void substitute(struct nuc_text *t, const struct draw *d, const char *tex
 
 static struct nuc_graph *drawn_graph(struct nuc_context *cx, const struct draw *d)
 {
-    struct nuc_text t;
+    struct nuc_text t = {.cx = cx};
 
-    nuc_text_init(&t, cx);
     for (uint32_t i = 0; i < 3 && d->row->operands[i] != NULL; i++) {
         nuc_text_addf(&t, "%%%c = input : float32[", "xyz"[i]);
         substitute(&t, d, d->row->operands[i]);

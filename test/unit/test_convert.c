@@ -617,14 +617,13 @@ static void whole_block_is_one_call(void **state)
 {
     struct nuc_context *cx = *state;
     const struct nuc_neutron_image *image = NULL;
-    struct nuc_text text;
+    struct nuc_text text = {.cx = cx};
 
     assert_int_equal(nuc_try(cx, one_call, &image), NUC_OK);
     assert_int_equal(image->n_calls, 1);
     assert_string_equal(image->calls[0].opcode, "CONV_2D");
     assert_int_equal(image->calls[0].lt_op, 1);
     assert_int_equal(image->scratch_size, 0);
-    nuc_text_init(&text, cx);
     nuc_disassemble(&text, image->microcode);
     assert_non_null(strstr(nuc_text_string(&text), "call 0: CONV_2D, LiteRT operator 1"));
     assert_null(strstr(nuc_text_string(&text), "broken"));
@@ -682,9 +681,8 @@ static void in_place(struct nuc_context *cx, void *arg)
 
 static const char *disassembled(struct nuc_context *cx, const struct nuc_neutron_image *image)
 {
-    struct nuc_text text;
+    struct nuc_text text = {.cx = cx};
 
-    nuc_text_init(&text, cx);
     nuc_disassemble(&text, image->microcode);
     return nuc_text_string(&text);
 }

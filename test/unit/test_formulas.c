@@ -81,9 +81,8 @@ static void put(struct nuc_text *out, struct nuc_graph *g, const struct nuc_node
 
 static void assert_value(const struct notation *n, struct nuc_graph *g, const struct nuc_node *node)
 {
-    struct nuc_text out;
+    struct nuc_text out = {.cx = g->cx};
 
-    nuc_text_init(&out, g->cx);
     if (node == NULL)
         nuc_text_addf(&out, "nothing");
     else

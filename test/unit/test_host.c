@@ -31,8 +31,7 @@ static void use_arenas(struct nuc_context *cx, void *arg)
     nuc_leave_sub_arena(cx, sub);
     nuc_alloc(cx, 1 << 16);
     nuc_free_sub_arena(sub);
-    struct nuc_text text;
-    nuc_text_init(&text, cx);
+    struct nuc_text text = {.cx = cx};
     for (int i = 0; i < 2000; i++)
         nuc_text_addf(&text, "%d,", i);
     assert_int_equal(strlen(nuc_text_string(&text)), text.length);

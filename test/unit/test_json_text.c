@@ -138,10 +138,9 @@ static void values_have_types(void **state)
 static void long_ones_have_an_index(void **state)
 {
     enum { MANY = 5000 };
-    struct nuc_text text;
+    struct nuc_text text = {.cx = *state};
     bool good;
 
-    nuc_text_init(&text, *state);
     nuc_text_addf(&text, "{\"list\":[");
     for (int i = 0; i < MANY; i++)
         nuc_text_addf(&text, "%s{\"n\":%d}", i == 0 ? "" : ",", i);

@@ -45,9 +45,8 @@ static const struct expectation expectations[] = {
 static const char *labels_text(struct nuc_graph *g)
 {
     const struct nuc_labels labels = nuc_label_graph(g);
-    struct nuc_text text;
+    struct nuc_text text = {.cx = g->cx};
 
-    nuc_text_init(&text, g->cx);
     for (const struct nuc_node *n = g->first; n != NULL; n = n->next) {
         if (!nuc_is_static(n) && n->op != NUC_OP_OUTPUT)
             nuc_text_addf(&text, "%s%s", text.length == 0 ? "" : ", ", labels.of[n->id]);

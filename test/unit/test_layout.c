@@ -80,9 +80,8 @@ static void check_formats(struct nuc_context *cx, void *arg)
 /* The format of the last node of a long chain reaches the first one, without deep recursion or many sweeps. */
 static void check_long_chain(struct nuc_context *cx, void *arg)
 {
-    struct nuc_text text;
+    struct nuc_text text = {.cx = cx};
 
-    nuc_text_init(&text, cx);
     nuc_text_addf(&text, "%%x = input : float32[1, 4, 4, 4]\n%%r0 = edge.aten.relu.default(%%x)\n");
     for (int i = 1; i < 99999; i++)
         nuc_text_addf(&text, "%%r%d = edge.aten.relu.default(%%r%d)\n", i, i - 1);

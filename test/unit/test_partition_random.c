@@ -55,9 +55,8 @@ struct growing {
 
 static struct growing new_graph(struct nuc_context *cx, uint32_t most)
 {
-    struct growing g = {.count = 1, .read = nuc_alloc_array(cx, most, sizeof *g.read)};
+    struct growing g = {.text = {.cx = cx}, .count = 1, .read = nuc_alloc_array(cx, most, sizeof *g.read)};
 
-    nuc_text_init(&g.text, cx);
     nuc_text_addf(&g.text, "nucleon-graph 1\n%%x = input : float32[2, 8]\n"
                            "%%q0 = quantized_decomposed.quantize_per_tensor.default(%%x, " Q ")\n");
     return g;

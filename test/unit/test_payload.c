@@ -89,10 +89,9 @@ struct part {
 static void parse_part(struct nuc_context *cx, void *arg)
 {
     const struct part *part = arg;
-    struct nuc_text text;
+    struct nuc_text text = {.cx = cx};
     struct nuc_payload p = nuc_payload_parse(cx, "x.pte", (struct nuc_span){part->data, part->size});
 
-    nuc_text_init(&text, cx);
     nuc_disassemble(&text, p.microcode);
     (void)nuc_payload_sizes_of(&p);
 }

@@ -105,9 +105,8 @@ static struct nuc_graph *random_graph(struct nuc_context *cx, uint32_t *state)
     static const uint32_t sides[] = {1, 2, 4, 8, 16};
     uint32_t count = 1 + random_below(state, MOST_OPERATORS), side = sides[random_below(state, 5)];
     bool read[MOST_OPERATORS + 1] = {false};
-    struct nuc_text text;
+    struct nuc_text text = {.cx = cx};
 
-    nuc_text_init(&text, cx);
     nuc_text_addf(&text,
                   "nucleon-graph 1\n%%x = input : float32[1, 4, %u, %u]\n"
                   "%%q0 = quantized_decomposed.quantize_per_tensor.default(%%x, " Q ")\n",

@@ -19,9 +19,8 @@ static struct nuc_quantize_options options_of(const char *words)
 
 static const char *observations(struct nuc_context *cx, struct nuc_calibration *c)
 {
-    struct nuc_text text;
+    struct nuc_text text = {.cx = cx};
 
-    nuc_text_init(&text, cx);
     for (size_t i = 0; i < nuc_quantize_n_observations(c); i++) {
         struct nuc_observation o;
         nuc_quantize_observation(c, i, &o);

@@ -6,9 +6,8 @@
 /* "name( inputs )" a line. */
 static const char *listing(struct nuc_graph *g)
 {
-    struct nuc_text text;
+    struct nuc_text text = {.cx = g->cx};
 
-    nuc_text_init(&text, g->cx);
     for (struct nuc_node *n = g->first; n != NULL; n = n->next) {
         struct nuc_cursor at = {0, 0};
         nuc_text_addf(&text, "%s( ", n->name);

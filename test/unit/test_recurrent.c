@@ -59,10 +59,8 @@ static void add_states(struct nuc_text *text, const struct layer *l)
 
 static struct nuc_graph *layer_graph(struct nuc_context *cx, const struct layer *l, uint32_t *seed)
 {
-    struct nuc_text text, params;
+    struct nuc_text text = {.cx = cx}, params = {.cx = cx};
 
-    nuc_text_init(&text, cx);
-    nuc_text_init(&params, cx);
     for (int d = 0; d < l->directions; d++) {
         add_constant(&text, nuc_format(cx, "w%d", d), l->gates * HIDDEN, INPUTS, 0.7f, seed);
         add_constant(&text, nuc_format(cx, "u%d", d), l->gates * HIDDEN, HIDDEN, 0.4f, seed);
@@ -224,10 +222,9 @@ static void reach_of_relus(struct nuc_context *cx, void *arg)
 {
     struct sample *s = nuc_alloc(cx, sizeof *s);
     uint32_t seed = 5;
-    struct nuc_text text;
+    struct nuc_text text = {.cx = cx};
 
     (void)arg;
-    nuc_text_init(&text, cx);
     add_constant(&text, "w", HIDDEN, INPUTS, 6, &seed);
     add_constant(&text, "u", HIDDEN, HIDDEN, 0.4f, &seed);
     add_constant(&text, "v", 2, HIDDEN, 0.4f, &seed);
@@ -245,9 +242,8 @@ static void keep_between_layers(struct nuc_context *cx, void *arg)
 {
     struct sample *s = nuc_alloc(cx, sizeof *s);
     uint32_t seed = 5, kernels = 0;
-    struct nuc_text text;
+    struct nuc_text text = {.cx = cx};
 
-    nuc_text_init(&text, cx);
     add_constant(&text, "w", 3 * HIDDEN, INPUTS, 0.7f, &seed);
     add_constant(&text, "u", 3 * HIDDEN, HIDDEN, 0.4f, &seed);
     nuc_text_addf(&text,
@@ -271,10 +267,9 @@ static void keep_state_beside_readers(struct nuc_context *cx, void *arg)
 {
     struct sample *s = nuc_alloc(cx, sizeof *s);
     uint32_t seed = 5, kernels = 0, linears = 0;
-    struct nuc_text text;
+    struct nuc_text text = {.cx = cx};
 
     (void)arg;
-    nuc_text_init(&text, cx);
     add_constant(&text, "w", 3 * HIDDEN, INPUTS, 0.7f, &seed);
     add_constant(&text, "u", 3 * HIDDEN, HIDDEN, 0.4f, &seed);
     add_constant(&text, "v", 2, HIDDEN, 0.4f, &seed);
@@ -365,10 +360,8 @@ static void add_sequence(struct nuc_text *text, const char *name, const int size
 static struct nuc_graph *torch_graph(struct nuc_context *cx, const struct torch_row *row)
 {
     int rows = 2 * row->gates, out = row->projected > 0 ? row->projected : 2;
-    struct nuc_text text, params;
+    struct nuc_text text = {.cx = cx}, params = {.cx = cx};
 
-    nuc_text_init(&text, cx);
-    nuc_text_init(&params, cx);
     for (int i = 0; i < 4; i++) {
         add_sequence(&text, nuc_format(cx, "w%d", i), (int[]){rows, i < 2 ? 2 : 2 * out, 0}, (int[]){7, 11, 5}, 8);
         add_sequence(&text, nuc_format(cx, "u%d", i), (int[]){rows, out, 0}, (int[]){5, 11, 4}, 8);

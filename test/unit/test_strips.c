@@ -216,10 +216,9 @@ static void choices(struct nuc_context *cx, void *arg)
 static void search_ends(struct nuc_context *cx, void *arg)
 {
     enum { LAYERS = 400 };
-    struct nuc_text lines;
+    struct nuc_text lines = {.cx = cx};
     struct nuc_strip_choices found;
 
-    nuc_text_init(&lines, cx);
     nuc_text_addf(&lines, "%%w = parameter : int8[4, 4, 3, 3] values(0) ! 0.5, 0, -127, 127, int8\n"
                           "%%y0 = input : float32[1, 4, 16, 16] channels-last ! 0.0625\n");
     for (int i = 0; i < LAYERS; i++)

@@ -62,9 +62,8 @@ static const struct {
 /* The operators, with a mark for each input and output that is channels-last to the runtime. */
 static const char *summary(const struct net *n)
 {
-    struct nuc_text out;
+    struct nuc_text out = {.cx = n->cx};
 
-    nuc_text_init(&out, n->cx);
     for (uint32_t i = 0; i < n->io.n_inputs; i++)
         nuc_text_addf(&out, "%s", n->io.inputs[i].channels_last ? "last: " : "");
     for (uint32_t i = 0; i < n->s->n_ops; i++)

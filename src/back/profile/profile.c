@@ -206,9 +206,8 @@ static void add_column(struct nuc_text *out, const char *text, size_t width)
 
 const char *nuc_profile_table(struct nuc_context *cx, const struct nuc_profile *p)
 {
-    struct nuc_text out;
+    struct nuc_text out = {.cx = cx};
 
-    nuc_text_init(&out, cx);
     nuc_text_addf(&out, "%-6s %-3s %-24s %11s %9s %6s  %-40s %s\n", "no.", "on", "operator or kernel", "cycles", "us",
                   "share", "label", "source");
     for (size_t i = 0; i < p->n_rows; i++) {

@@ -276,9 +276,8 @@ static nuc_fb_ref add_inline_data(struct serializer *s, size_t index)
 /* torch's pytree text: a tuple of `n` leaves. */
 static const char *tuple_text(struct nuc_context *cx, size_t n)
 {
-    struct nuc_text text;
+    struct nuc_text text = {.cx = cx};
 
-    nuc_text_init(&text, cx);
     nuc_text_addf(&text, "{\"type\": \"builtins.tuple\", \"context\": \"null\", \"children_spec\": [");
     for (size_t i = 0; i < n; i++)
         nuc_text_addf(&text, "%s" LEAF, i == 0 ? "" : ", ");

@@ -287,10 +287,9 @@ static void add_norms(struct nuc_text *text, const struct trying *t)
 /* In words: softmaxes and norms as they are set, where there are any, and what the CPU has in int8. */
 static const char *form_of(const struct trying *t, const bool *rounds)
 {
-    struct nuc_text text;
+    struct nuc_text text = {.cx = t->j->c->cx};
     const char *between = "";
 
-    nuc_text_init(&text, t->j->c->cx);
     if (t->of_norms.softmax_in_parts)
         nuc_text_addf(&text, "softmax in parts%s", t->n_norms > 0 ? ", " : "");
     if (t->n_norms > 0)

@@ -123,8 +123,7 @@ static struct nuc_model *choose(const struct nuc_model *quantized)
     settings->o = options_of(quantized, &variants[best]);
     struct nuc_model *m = nuc_model_after(quantized, quantized->graph);
     m->settings = settings;
-    struct nuc_text text;
-    nuc_text_init(&text, cx);
+    struct nuc_text text = {.cx = cx};
     nuc_text_addf(&text, "  %-32s %11s %10s %12s %9s\n", "dim order", "cycles", "transposes", "moved bytes", "arena");
     for (size_t i = 0; i < N_VARIANTS; i++) {
         const struct outcome *t = &outcomes[i];

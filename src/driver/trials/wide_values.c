@@ -394,10 +394,9 @@ struct choice {
 static void report(const struct widening *w, const struct choice *c)
 {
     struct nuc_graph *g = w->m->graph;
-    struct nuc_text text;
+    struct nuc_text text = {.cx = g->cx};
     bool any = false;
 
-    nuc_text_init(&text, g->cx);
     for (uint32_t r = 0; r < c->count; r++) {
         const char *where = places(g, c->wide, c->of, r);
         if (where == NULL)

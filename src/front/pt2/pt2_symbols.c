@@ -447,9 +447,8 @@ static bool is_symbol_of(const struct nuc_importer *im, const struct dimensions 
 
 static const char *open_names(const struct nuc_importer *im, const struct dimensions *d)
 {
-    struct nuc_text list;
+    struct nuc_text list = {.cx = im->cx};
 
-    nuc_text_init(&list, im->cx);
     for (size_t i = 0; i < d->count; i++) {
         struct expression x = {.im = im};
         int64_t value;
@@ -531,9 +530,8 @@ static bool is_open(const struct nuc_importer *im, const struct dimension *d)
 static void take_sizes(struct nuc_importer *im, const struct dimensions *d, const struct nuc_arrays *samples,
                        const char *where)
 {
-    struct nuc_text taken;
+    struct nuc_text taken = {.cx = im->cx};
 
-    nuc_text_init(&taken, im->cx);
     for (size_t i = 0; i < d->count; i++) {
         const struct dimension *one = &d->all[i];
         int64_t size = samples != NULL ? sampled_size(im, samples, one) : one->example;

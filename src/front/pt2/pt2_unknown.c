@@ -98,9 +98,8 @@ static void list_operator(struct nuc_importer *im, const struct nuc_json *node, 
 
 void nuc_fail_unknown(struct nuc_importer *im, const struct nuc_json *node)
 {
-    struct nuc_text text;
+    struct nuc_text text = {.cx = im->cx};
 
-    nuc_text_init(&text, im->cx);
     list_operator(im, node, &text);
     nuc_fail(im->cx, NUC_UNSUPPORTED, "%s: not handled: %s", im->zip->path, nuc_text_string(&text));
 }
@@ -140,9 +139,8 @@ static void list_unknown(struct unknown *u, struct nuc_scope *scope)
 /* One line that lists each unknown operator with the first place it is called at. */
 void nuc_check_operators(struct nuc_importer *im)
 {
-    struct unknown u = {.im = im};
+    struct unknown u = {.im = im, .list = {.cx = im->cx}};
 
-    nuc_text_init(&u.list, im->cx);
     list_unknown(&u, im->scope);
     if (u.count != 0)
         nuc_fail(im->cx, NUC_UNSUPPORTED, "%s: not handled: %s", im->zip->path, nuc_text_string(&u.list));

@@ -186,9 +186,8 @@ static void add_tuple(struct nuc_text *text, uint32_t count)
 
 static const char *flat_out_spec(struct nuc_context *cx, uint32_t count)
 {
-    struct nuc_text text;
+    struct nuc_text text = {.cx = cx};
 
-    nuc_text_init(&text, cx);
     nuc_text_addf(&text, "[1, ");
     if (count == 1)
         nuc_text_addf(&text, LEAF);
@@ -209,8 +208,7 @@ static struct nuc_call_spec flat_call(struct nuc_graph *g)
     }
     /* (args, kwargs): a tuple of tensors and an empty dictionary. The 1 is the version of torch's format. */
     uint32_t count = spec.n_names;
-    struct nuc_text text;
-    nuc_text_init(&text, g->cx);
+    struct nuc_text text = {.cx = g->cx};
     nuc_text_addf(&text, "[1, {\"type\": \"builtins.tuple\", \"context\": \"null\", \"children_spec\": [");
     add_tuple(&text, count);
     nuc_text_addf(&text, ", {\"type\": \"builtins.dict\", \"context\": \"[]\", \"children_spec\": []}]}]");

@@ -539,9 +539,8 @@ struct nuc_graph *nuc_import_tflite(struct nuc_context *cx, struct nuc_stored in
     const struct nuc_lt_model *m = nuc_lt_read(cx, kept, nuc_read_stored(cx, input));
 
     /* The subgraph that a signature stands for. */
-    struct nuc_text keys;
+    struct nuc_text keys = {.cx = cx};
     const struct nuc_lt_signature *found = m->n_signatures > 0 ? &m->signatures[0] : NULL;
-    nuc_text_init(&keys, cx);
     for (uint32_t i = 0; i < m->n_signatures; i++) {
         const struct nuc_lt_signature *s = &m->signatures[i];
         nuc_text_addf(&keys, "%s'%s'", i == 0 ? "" : ", ", nuc_plain_text(cx, s->key));

@@ -112,11 +112,10 @@ struct nuc_neutron_graph nuc_neutron_graph_read(struct nuc_context *cx, const st
 struct nuc_neutron_graph nuc_neutron_graph_single(struct nuc_context *cx, const struct nuc_lt_model *m)
 {
     const struct nuc_lt_subgraph *s = &m->subgraphs[0];
-    struct nuc_text names;
+    struct nuc_text names = {.cx = cx};
 
     if (m->n_subgraphs != 1)
         nuc_fail(cx, NUC_BAD_INPUT, "%s: converted to %u subgraphs instead of 1", m->file, m->n_subgraphs);
-    nuc_text_init(&names, cx);
     for (uint32_t i = 0; i < s->n_ops && i < 8; i++)
         nuc_text_addf(&names, "%s%s", i == 0 ? ": " : ", ",
                       nuc_is_neutron_graph(&s->ops[i]) ? "NeutronGraph" : nuc_lt_code_name(cx, s->ops[i].code));

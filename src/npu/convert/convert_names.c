@@ -78,8 +78,7 @@ const struct nuc_kernel_name *nuc_cv_call_names(struct nuc_cv *cv, const struct 
     struct nuc_kernel_name *names = nuc_alloc_array(cv->cx, cv->n_calls, sizeof *names);
 
     for (uint32_t i = 0; i < cv->n_calls; i++) {
-        struct nuc_text text;
-        nuc_text_init(&text, cv->cx);
+        struct nuc_text text = {.cx = cv->cx};
         for (uint32_t k = 0; k < cv->calls[i].n_handles; k++) {
             const struct nuc_kernel_name *name = name_of(options, cv->calls[i].handles[k]);
             if (name == NULL || first_part(&cv->calls[i], options, k) != k)

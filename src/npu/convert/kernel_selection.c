@@ -44,9 +44,8 @@ void nuc_kernel_selection_add(struct nuc_kernel_selection *s, const struct nuc_n
 
 struct nuc_span nuc_kernel_selection_write(struct nuc_context *cx, const struct nuc_kernel_selection *s)
 {
-    struct nuc_text out;
+    struct nuc_text out = {.cx = cx};
 
-    nuc_text_init(&out, cx);
     nuc_text_addf(&out,
                   "/* NPU kernels of a firmware's programs: link this file before the driver library. Made by nucleon. "
                   "*/\n#include <stdint.h>\n\n" VERSION_LINE "0x%08Xu\n\ntypedef enum NeutronKernelKind {\n",

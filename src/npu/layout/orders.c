@@ -224,8 +224,7 @@ void nuc_convert_orders(struct nuc_graph *g, bool channels_last)
         if (n->input_kind == NUC_USER_INPUT) {
             /* A changed input is reported: from now on its bytes lie in another order. */
             const struct nuc_meta *m = &n->vals[0];
-            struct nuc_text text;
-            nuc_text_init(&text, g->cx);
+            struct nuc_text text = {.cx = g->cx};
             for (uint32_t i = 0; i < m->rank; i++)
                 nuc_text_addf(&text, "%s%lld", i == 0 ? "" : ", ", (long long)m->sizes[m->dim_order[i]]);
             nuc_warn(g->cx,

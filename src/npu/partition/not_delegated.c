@@ -72,9 +72,8 @@ static bool is_met_before(const struct nuc_graph *g, const struct nuc_node *node
 /* The operators of the graph, each once. */
 static const char *known_operators(const struct nuc_graph *g)
 {
-    struct nuc_text text;
+    struct nuc_text text = {.cx = g->cx};
 
-    nuc_text_init(&text, g->cx);
     for (const struct nuc_node *n = g->first; n != NULL; n = n->next) {
         if (nuc_is_operator(n) && !is_met_before(g, n))
             nuc_text_addf(&text, "%s%s", text.length == 0 ? "" : ", ", nuc_short_op_name(nuc_node_op_name(n)));
@@ -123,10 +122,9 @@ struct not_delegated *nuc_not_delegated_new(struct nuc_graph *g, const struct nu
         list->given[i] = options->operators_not_to_delegate[i];
         /* "aten::add" and "edge.aten.add" are written "aten.add"; by_part: "::" stands for "_", as in a node's name. */
         const char *entry = list->given[i];
-        struct nuc_text text;
+        struct nuc_text text = {.cx = g->cx};
         if (!list->by_part)
             entry = nuc_short_op_name(entry);
-        nuc_text_init(&text, g->cx);
         for (const char *p = entry; *p != '\0'; p++) {
             bool scope = p[0] == ':' && p[1] == ':';
             nuc_text_addf(&text, "%c", !scope ? *p : list->by_part ? '_' : '.');

@@ -44,9 +44,8 @@ bool nuc_rule_report_pair(const struct nuc_rule_query *q, const char *limit, str
 
 const char *nuc_rule_shape_text(const struct nuc_rule_query *q, const struct nuc_node *node)
 {
-    struct nuc_text text;
+    struct nuc_text text = {.cx = q->s->g->cx};
 
-    nuc_text_init(&text, q->s->g->cx);
     nuc_text_addf(&text, "[");
     for (uint32_t i = 0; node->n_vals > 0 && i < node->vals[0].rank; i++)
         nuc_text_addf(&text, "%s%lld", i == 0 ? "" : ", ", (long long)node->vals[0].sizes[i]);
@@ -67,11 +66,10 @@ static bool is_within(struct nuc_extent e, int64_t limit)
 
 bool nuc_rule_within(const struct nuc_rule_query *q, struct nuc_extent e, int64_t limit)
 {
-    struct nuc_text found;
+    struct nuc_text found = {.cx = q->s->g->cx};
 
     if (is_within(e, limit))
         return true;
-    nuc_text_init(&found, q->s->g->cx);
     for (uint32_t i = 0; i < e.n; i++)
         nuc_text_addf(&found, "%s%lld", i == 0 ? "" : " x ", (long long)e.of[i]);
     return nuc_rule_report(q, nuc_rule_text(q, "%lld", (long long)limit), "%s", nuc_text_string(&found));

@@ -235,11 +235,10 @@ static const char *flavor_name(const void *list, size_t index)
 
 const struct nuc_target *nuc_target_find(struct nuc_context *cx, const char *name)
 {
-    struct nuc_text known;
+    struct nuc_text known = {.cx = cx};
 
     if (name == NULL)
         return &targets[0];
-    nuc_text_init(&known, cx);
     for (size_t i = 0; i < N_TARGETS; i++) {
         if (strcmp(targets[i].name, name) == 0 ||
             (targets[i].npu_name != NULL && strcmp(targets[i].npu_name, name) == 0))
@@ -261,11 +260,10 @@ static bool is_alias(const struct nuc_flavor *flavor, const char *name)
 
 const struct nuc_flavor *nuc_flavor_look_up(struct nuc_context *cx, const char *name)
 {
-    struct nuc_text known;
+    struct nuc_text known = {.cx = cx};
 
     if (name == NULL)
         return &flavors[0];
-    nuc_text_init(&known, cx);
     for (size_t i = 0; i < N_FLAVORS; i++) {
         if (strcmp(flavors[i].name, name) == 0 || is_alias(&flavors[i], name))
             return &flavors[i];

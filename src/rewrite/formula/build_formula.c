@@ -32,9 +32,8 @@ static struct nuc_arg evaluate(struct nuc_formula_site *s, struct nuc_term *t);
 
 const char *nuc_formula_text(struct nuc_formula_site *s, const char *text)
 {
-    struct nuc_text out;
+    struct nuc_text out = {.cx = s->g->cx};
 
-    nuc_text_init(&out, s->g->cx);
     while (*text != '\0') {
         size_t plain = strcspn(text, "{");
         nuc_text_add(&out, text, plain);
