@@ -84,27 +84,6 @@ static bool stays_in_place(const struct nuc_meta *in, const int64_t *perm, struc
     return in->rank == 4 && nuc_is_permuted_in_place(in, perm, out);
 }
 
-static struct nuc_node *emit_permutation(struct nuc_cm *c, struct nuc_node *node, const struct move *m,
-                                         const int64_t *perm)
-{
-    const struct nuc_meta *in = &m->in.node->vals[0];
-    struct nuc_meta placed = node->vals[0];
-    bool in_place = !c->options->reference_compat && !nuc_is_static(m->in.node) && stays_in_place(in, perm, &placed);
-    bool small = in->rank >= 1 && in->rank <= 4 && !nuc_is_static(m->in.node);
-    small = small && m->in.dtype == NUC_I8;
-    enum nuc_op op = in_place ? NUC_OP_NUCLEON_PERMUTE_VIEW : small ? NUC_OP_CORTEXM_TRANSPOSE : NUC_OP_PERMUTE;
-    bool as_it_is = in_place || c->options->reference_compat || nuc_is_static(m->in.node);
-    struct nuc_node *before = nuc_cm_place(&m->out);
-    struct nuc_node *value = as_it_is ? m->in.node : nuc_cm_contiguous(c, m->in.node, before);
-    struct nuc_node *permuted =
-        nuc_emit(c->g, before, op, node, NUC_ARGS(nuc_node_arg(value), nuc_ints_arg(perm, in->rank)));
-    if (in_place) {
-        placed.dtype = m->in.dtype;
-        nuc_set_val(c->g, permuted, &placed);
-    }
-    return folded(c, permuted);
-}
-
 bool nuc_cm_lower_permute(struct nuc_cm *c, struct nuc_node *node)
 {
     const int64_t *dims = node->args[NUC_ARG(PERMUTE, dims)].u.ints;
@@ -115,7 +94,22 @@ bool nuc_cm_lower_permute(struct nuc_cm *c, struct nuc_node *node)
         return false;
     for (uint32_t i = 0; i < node->vals[0].rank; i++)
         perm[i] = nuc_positive_dim(dims[i], node->vals[0].rank);
-    finish(c, node, &m, emit_permutation(c, node, &m, perm));
+    const struct nuc_meta *in = &m.in.node->vals[0];
+    struct nuc_meta placed = node->vals[0];
+    bool in_place = !c->options->reference_compat && !nuc_is_static(m.in.node) && stays_in_place(in, perm, &placed);
+    bool small = in->rank >= 1 && in->rank <= 4 && !nuc_is_static(m.in.node);
+    small = small && m.in.dtype == NUC_I8;
+    enum nuc_op op = in_place ? NUC_OP_NUCLEON_PERMUTE_VIEW : small ? NUC_OP_CORTEXM_TRANSPOSE : NUC_OP_PERMUTE;
+    bool as_it_is = in_place || c->options->reference_compat || nuc_is_static(m.in.node);
+    struct nuc_node *before = nuc_cm_place(&m.out);
+    struct nuc_node *value = as_it_is ? m.in.node : nuc_cm_contiguous(c, m.in.node, before);
+    struct nuc_node *permuted =
+        nuc_emit(c->g, before, op, node, NUC_ARGS(nuc_node_arg(value), nuc_ints_arg(perm, in->rank)));
+    if (in_place) {
+        placed.dtype = m.in.dtype;
+        nuc_set_val(c->g, permuted, &placed);
+    }
+    finish(c, node, &m, folded(c, permuted));
     return true;
 }
 

@@ -268,14 +268,6 @@ static bool measure(struct search *f, struct tried *t, struct nuc_strips *strips
     return true;
 }
 
-static void add_choice(struct search *f, const struct nuc_strips *strips)
-{
-    struct nuc_strip_choices *o = f->out;
-
-    o->items = nuc_grow(f->g->cx, o->items, &o->capacity, o->count + 1, sizeof *o->items);
-    o->items[o->count++] = *strips;
-}
-
 /* The value kept whose rows are dropped next: that without which least is alive. UINT32_MAX: none makes it less. */
 static uint32_t next_dropped(struct search *f, struct tried *t, struct nuc_strips *strips)
 {
@@ -428,7 +420,9 @@ static void try_stage(struct search *f, struct nuc_node *cut, const struct nuc_n
         return;
     strips.from = from == NULL ? NULL : from->name;
     strips.cost = f->bytes != 0 ? strips.cycles : strips.peak > strips.outside ? strips.peak : strips.outside;
-    add_choice(f, &strips);
+    struct nuc_strip_choices *o = f->out;
+    o->items = nuc_grow(f->g->cx, o->items, &o->capacity, o->count + 1, sizeof *o->items);
+    o->items[o->count++] = strips;
 }
 
 /* The longest stage that leads to the cut, and those that begin later. */

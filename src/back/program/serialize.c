@@ -378,23 +378,6 @@ static nuc_fb_ref add_named(struct serializer *s, size_t index)
     return nuc_fb_table_end(s->b);
 }
 
-static struct nuc_span add_program(struct serializer *s)
-{
-    static const uint8_t no_header[HEADER_SIZE];
-    enum { FIELDS = NUC_PROGRAM_NAMED_DATA + 1 };
-    nuc_fb_ref refs[FIELDS] = {0};
-
-    refs[NUC_PROGRAM_PLANS] = add_list(s, s->o->n_numbers + 1, add_plan);
-    refs[NUC_PROGRAM_CONSTANT_BUFFERS] = nuc_fb_add_refs(s->b, NULL, 0);
-    refs[NUC_PROGRAM_DELEGATE_DATA] = add_list(s, in_segments(s) ? 0 : s->e->n_delegates, add_inline_data);
-    refs[NUC_PROGRAM_SEGMENTS] = add_list(s, s->n_segments, add_segment);
-    /* Offsets of the constants in segment 0; entry 0 is a placeholder that must be there. */
-    refs[NUC_PROGRAM_CONSTANT_SEGMENT] = add_offsets(s, 0, s->constant_offsets, s->e->n_constants);
-    refs[NUC_PROGRAM_MUTABLE_SEGMENTS] = add_mutable_segments(s);
-    refs[NUC_PROGRAM_NAMED_DATA] = s->o->n_named == 0 ? 0 : add_list(s, s->o->n_named, add_named);
-    return nuc_fb_finish(s->b, add_table(s, refs, FIELDS), NUC_PROGRAM_IDENTIFIER, no_header, HEADER_SIZE, ALIGNMENT);
-}
-
 /* ---- segments and file ---- */
 
 /* Spans back to back but for the first, each aligned; records where they begin. */
@@ -415,32 +398,6 @@ static struct nuc_span pack(struct serializer *s, const struct nuc_span *spans, 
     return (struct nuc_span){bytes, size};
 }
 
-/*
- * Constants are segment 0, even when there are none; delegates follow when they are not inside the program, then what
- * is named, then what states begin with.
- */
-static uint64_t lay_out_segments(struct serializer *s)
-{
-    uint64_t end = 0;
-
-    s->segments = nuc_alloc_array(s->cx, s->e->n_delegates + s->o->n_named + 2, sizeof *s->segments);
-    s->segments[s->n_segments++].bytes = pack(s, s->e->constants, s->e->n_constants, &s->constant_offsets);
-    s->first_delegate = s->n_segments;
-    for (size_t i = 0; i < s->e->n_delegates && in_segments(s); i++)
-        s->segments[s->n_segments++].bytes = s->e->delegates[i]->payload;
-    s->first_named = s->n_segments;
-    for (size_t i = 0; i < s->o->n_named; i++)
-        s->segments[s->n_segments++].bytes = s->o->named[i].bytes;
-    s->initial_segment = s->n_segments;
-    if (s->e->n_initials > 0)
-        s->segments[s->n_segments++].bytes = pack(s, s->e->initials, s->e->n_initials, &s->initial_offsets);
-    for (size_t i = 0; i < s->n_segments; i++) {
-        s->segments[i].offset = nuc_align_up((size_t)end, ALIGNMENT);
-        end = s->segments[i].offset + s->segments[i].bytes.size;
-    }
-    return end;
-}
-
 static void store_u64(uint8_t *p, uint64_t v)
 {
     nuc_store_u32(p, (uint32_t)v);
@@ -450,12 +407,43 @@ static void store_u64(uint8_t *p, uint64_t v)
 struct nuc_span nuc_serialize(const struct nuc_emission *e, const struct nuc_program_options *o)
 {
     struct serializer s = {.e = e, .o = o, .cx = e->cx, .b = nuc_fb_builder_new(e->cx)};
-    uint64_t data_size = lay_out_segments(&s);
-    struct nuc_span program = add_program(&s);
+    /*
+     * Constants are segment 0, even when there are none; delegates follow when they are not inside the program, then
+     * what is named, then what states begin with.
+     */
+    uint64_t data_size = 0;
+
+    s.segments = nuc_alloc_array(s.cx, s.e->n_delegates + s.o->n_named + 2, sizeof *s.segments);
+    s.segments[s.n_segments++].bytes = pack(&s, s.e->constants, s.e->n_constants, &s.constant_offsets);
+    s.first_delegate = s.n_segments;
+    for (size_t i = 0; i < s.e->n_delegates && in_segments(&s); i++)
+        s.segments[s.n_segments++].bytes = s.e->delegates[i]->payload;
+    s.first_named = s.n_segments;
+    for (size_t i = 0; i < s.o->n_named; i++)
+        s.segments[s.n_segments++].bytes = s.o->named[i].bytes;
+    s.initial_segment = s.n_segments;
+    if (s.e->n_initials > 0)
+        s.segments[s.n_segments++].bytes = pack(&s, s.e->initials, s.e->n_initials, &s.initial_offsets);
+    for (size_t i = 0; i < s.n_segments; i++) {
+        s.segments[i].offset = nuc_align_up((size_t)data_size, ALIGNMENT);
+        data_size = s.segments[i].offset + s.segments[i].bytes.size;
+    }
+    static const uint8_t no_header[HEADER_SIZE];
+    enum { FIELDS = NUC_PROGRAM_NAMED_DATA + 1 };
+    nuc_fb_ref refs[FIELDS] = {0};
+    refs[NUC_PROGRAM_PLANS] = add_list(&s, s.o->n_numbers + 1, add_plan);
+    refs[NUC_PROGRAM_CONSTANT_BUFFERS] = nuc_fb_add_refs(s.b, NULL, 0);
+    refs[NUC_PROGRAM_DELEGATE_DATA] = add_list(&s, in_segments(&s) ? 0 : s.e->n_delegates, add_inline_data);
+    refs[NUC_PROGRAM_SEGMENTS] = add_list(&s, s.n_segments, add_segment);
+    /* Offsets of the constants in segment 0; entry 0 is a placeholder that must be there. */
+    refs[NUC_PROGRAM_CONSTANT_SEGMENT] = add_offsets(&s, 0, s.constant_offsets, s.e->n_constants);
+    refs[NUC_PROGRAM_MUTABLE_SEGMENTS] = add_mutable_segments(&s);
+    refs[NUC_PROGRAM_NAMED_DATA] = s.o->n_named == 0 ? 0 : add_list(&s, s.o->n_named, add_named);
+    struct nuc_span program =
+        nuc_fb_finish(s.b, add_table(&s, refs, FIELDS), NUC_PROGRAM_IDENTIFIER, no_header, HEADER_SIZE, ALIGNMENT);
     size_t base = nuc_align_up(program.size, ALIGNMENT);
     size_t size = base + (size_t)data_size;
     uint8_t *file = nuc_alloc(e->cx, size);
-
     memcpy(file, program.data, program.size);
     for (size_t i = 0; i < s.n_segments; i++) {
         if (s.segments[i].bytes.size > 0)
