@@ -367,6 +367,7 @@ const struct nuc_kernel_entry *nuc_kernel_find(const struct nuc_kernel_table *ta
     X("nucleon::quantized_log_softmax.out", int8_log_softmax, nuc_op_int8_log_softmax)                                 \
     X("nucleon::quantized_resize_bilinear.out", int8_resize_bilinear, nuc_op_int8_resize_bilinear)                     \
     X("nucleon::quantized_resize_nearest.out", int8_resize_nearest, nuc_op_int8_resize_nearest)                        \
+    X("nucleon::quantized_grid_sampler.out", int8_grid_sampler, nuc_op_int8_grid_sampler)                              \
     X("nucleon::quantize_per_tensor.out", quantize_per_tensor, nuc_op_exact_quantize)                                  \
     X("nucleon::quantized_squared_difference.out", int8_squared_difference, nuc_op_int8_squared_difference)            \
     X("nucleon::requantize.out", rescale, nuc_op_requantize)                                                           \

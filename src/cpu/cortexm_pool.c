@@ -541,3 +541,79 @@ bool nuc_cm_lower_nearest(struct nuc_cm *c, struct nuc_node *node)
     finish(c, &u, resize);
     return true;
 }
+
+/* ---- sampling at the positions of a grid ---- */
+
+/*
+ * The grid as integers. One of floats becomes int16: where pixels beyond the image are all alike, positions up to the
+ * first of these are all there are. Not to pick the nearest pixel, since a position rounded across the border between
+ * two is off by the difference of both.
+ */
+static bool read_grid(struct nuc_cm *c, const struct nuc_node *node, struct nuc_node *before, struct nuc_cm_value *grid)
+{
+    const int64_t *sizes = nuc_input_meta(node, NUC_ARG(GRID_SAMPLER_2D, input))->sizes;
+    struct nuc_node *value = nuc_arg_node(node, NUC_ARG(GRID_SAMPLER_2D, grid));
+    const int64_t least = sizes[2] < sizes[3] ? sizes[2] : sizes[3];
+
+    if (nuc_cm_values(value, grid))
+        return true;
+    if (value->vals[0].dtype != NUC_F32 ||
+        nuc_integer(node, NUC_ARG(GRID_SAMPLER_2D, interpolation_mode), 0) != NUC_GRID_BILINEAR ||
+        nuc_integer(node, NUC_ARG(GRID_SAMPLER_2D, padding_mode), 0) == NUC_GRID_REFLECTION)
+        return false;
+    *grid =
+        (struct nuc_cm_value){.dtype = NUC_I16, .scale = (1 + 2.0 / (double)(least > 2 ? least - 1 : 1)) / INT16_MAX};
+    if (nuc_is_static(value)) {
+        const int64_t n = nuc_elements(&value->vals[0]);
+        const float *positions = nuc_const_contiguous(c->g, value);
+        int16_t *q = nuc_alloc_array(c->g->cx, (size_t)n, sizeof *q);
+        for (int64_t i = 0; i < n; i++)
+            q[i] = (int16_t)nuc_cm_quantize(grid, (double)positions[i]);
+        grid->node = nuc_cm_constant(c, value, "_positions", NUC_I16, value->vals[0].sizes, 4, q);
+    } else {
+        grid->node = nuc_emit(c->g, before, NUC_OP_QUANTIZE_PER_TENSOR, value,
+                              NUC_ARGS(nuc_node_arg(value), nuc_float_arg(grid->scale), nuc_int_arg(0),
+                                       nuc_int_arg(INT16_MIN), nuc_int_arg(INT16_MAX), nuc_dtype_arg(NUC_I16)));
+    }
+    return true;
+}
+
+/* Where coordinates lie, as the operator has it. False where the kernel's sums do not hold them. */
+static bool positions_of(const struct nuc_cm_value *grid, const int64_t *sizes, bool align_corners, bool nearest,
+                         int64_t steps[2], int64_t starts[2])
+{
+    for (int d = 0; d < 2; d++) {
+        double size = (double)sizes[3 - d], half = (align_corners ? size - 1 : size) / 2;
+        double step = nearbyint(ldexp(grid->scale * half, NUC_GRID_BITS - (grid->dtype == NUC_I8 ? 8 : 0)));
+        double zero = (double)grid->zero_point * step * (grid->dtype == NUC_I8 ? 256 : 1);
+        double start = ldexp((size - 1) / 2 + (nearest ? 0 : 0x1p-12), NUC_GRID_BITS) - zero;
+        if (size > NUC_MOST_GRID_SIZE || step > INT32_MAX || fabs(start) > (double)NUC_MOST_GRID_START)
+            return false;
+        steps[d] = (int64_t)step;
+        starts[d] = (int64_t)start;
+    }
+    return true;
+}
+
+bool nuc_cm_lower_grid_sampler(struct nuc_cm *c, struct nuc_node *node)
+{
+    const int64_t *sizes = nuc_input_meta(node, NUC_SELF)->sizes;
+    bool align_corners = nuc_flag(node, NUC_ARG(GRID_SAMPLER_2D, align_corners));
+    int64_t mode = nuc_integer(node, NUC_ARG(GRID_SAMPLER_2D, interpolation_mode), 0), steps[2], starts[2];
+    struct nuc_cm_value grid;
+    struct nuc_cm_unary u;
+
+    if (c->options->executorch_ops_only || c->options->reference_compat || !nuc_cm_read_unary(node, false, &u) ||
+        !rounds_finely(&u) || mode > NUC_GRID_NEAREST)
+        return false;
+    struct nuc_node *before = nuc_cm_place(&u.out);
+    if (!read_grid(c, node, before, &grid) ||
+        !positions_of(&grid, sizes, align_corners, mode == NUC_GRID_NEAREST, steps, starts))
+        return false;
+    finish(c, &u,
+           nuc_emit(c->g, before, NUC_OP_NUCLEON_GRID_SAMPLER, u.out.value,
+                    NUC_ARGS(nuc_node_arg(u.in.node), nuc_node_arg(grid.node), nuc_int_arg(mode),
+                             *nuc_arg_at(node, NUC_ARG(GRID_SAMPLER_2D, padding_mode)), nuc_bool_arg(align_corners),
+                             nuc_int_arg(u.in.zero_point), nuc_ints_arg(steps, 2), nuc_ints_arg(starts, 2))));
+    return true;
+}

@@ -203,7 +203,7 @@ void nuc_shape_grid_sampler(const struct nuc_shape_call *c)
 {
     const struct nuc_meta *in = nuc_shape_input(c, NUC_ARG(GRID_SAMPLER_2D, input));
     const struct nuc_meta *grid = nuc_shape_input(c, NUC_ARG(GRID_SAMPLER_2D, grid));
-    uint32_t rank = c->node->op == NUC_OP_GRID_SAMPLER_2D ? 4 : 5;
+    uint32_t rank = c->node->op == NUC_OP_GRID_SAMPLER_3D ? 5 : 4;
     struct nuc_meta m = *in;
 
     if (in->rank != rank || grid->rank != rank || grid->sizes[0] != in->sizes[0] ||

@@ -13,6 +13,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "device/base/fixed_point.h"
 #include "nucleon/kernels.h"
 #include "nucleon/types.h"
 
@@ -245,10 +246,6 @@ void nuc_kernel_avg_pool_f32(const struct nuc_pool2d *p, const float *in, float 
 void nuc_kernel_adaptive_avg_pool_f32(const struct nuc_pool2d *p, const float *in, float *out);
 
 /* Index 0: height, 1: width. Strides: batch, channel, height, width. */
-/* As torch numbers them. */
-enum nuc_grid_mode { NUC_GRID_BILINEAR, NUC_GRID_NEAREST, NUC_GRID_BICUBIC };
-enum nuc_grid_padding { NUC_GRID_ZEROS, NUC_GRID_BORDER, NUC_GRID_REFLECTION };
-
 /* Sizes in the order depth, height, width; of an image the depth is 1. Strides are those of five dimensions. */
 struct nuc_grid {
     int32_t batch, channels, spatial;

@@ -271,4 +271,21 @@ typedef void nuc_resize_int_fn(const struct nuc_resize_s8 *r, enum nuc_dtype dty
 nuc_resize_int_fn nuc_ref_resize_bilinear_int;
 void nuc_kernel_resize_nearest_s8(const struct nuc_resize_s8 *r, const int8_t *in, int8_t *out);
 
+/* ---- sampling at the positions of a grid ---- */
+
+/*
+ * An image, bilinear or nearest. A coordinate q of the grid, of int8 256 times of it, lies at q * step + start of
+ * 2^-NUC_GRID_BITS pixels, by the number of the dimension in `sizes`. Positions to interpolate at have half of the last
+ * bit of weights, 2^-12, more.
+ */
+struct nuc_grid_int {
+    struct nuc_grid sizes;
+    int32_t zero_point, step[3];
+    int64_t start[3];
+};
+
+/* Images and grids of int8 or int16; the parameters of input and output are equal. */
+void nuc_kernel_grid_sample_int(const struct nuc_grid_int *g, enum nuc_dtype dtype, enum nuc_dtype grid_dtype,
+                                const void *in, const void *grid, void *out);
+
 #endif

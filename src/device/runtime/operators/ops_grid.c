@@ -26,35 +26,77 @@ static bool sizes_fit(const struct nuc_tensor *in, const struct nuc_tensor *grid
     return true;
 }
 
+static bool read_sizes(struct nuc_kernel_context *cx, const struct nuc_tensor *in, const struct nuc_tensor *grid,
+                       const struct nuc_tensor *out, enum nuc_grid_mode last, struct nuc_grid *g)
+{
+    uint32_t rank = in->rank;
+
+    if (!nuc_need(cx, sizes_fit(in, grid, out),
+                  NUC_TEXT("arguments 'input', 'grid' and 'out' do not fit each other")) ||
+        !nuc_need(cx, g->mode <= last && g->padding <= NUC_GRID_REFLECTION,
+                  NUC_TEXT("argument 'interpolation_mode' or 'padding_mode' is out of range")))
+        return false;
+    g->batch = in->sizes[0];
+    g->channels = in->sizes[1];
+    g->spatial = (int32_t)rank - 2;
+    for (uint32_t d = 0; d < 3; d++) {
+        g->in_size[d] = d + rank < 5 ? 1 : in->sizes[d + rank - 3];
+        g->out_size[d] = d + rank < 5 ? 1 : out->sizes[d + rank - 3];
+    }
+    volume_strides(in, 2, g->in_strides);
+    volume_strides(grid, 1, g->grid_strides);
+    volume_strides(out, 2, g->out_strides);
+    return true;
+}
+
 static enum nuc_status grid_sample(struct nuc_kernel_context *cx, struct nuc_value *const *args, uint32_t rank)
 {
     const struct nuc_args_grid_sampler *a = (const void *)args;
     const struct nuc_tensor *in = &a->input->u.tensor, *grid = &a->grid->u.tensor, *out = &a->out->u.tensor;
     struct nuc_grid g = {.mode = (enum nuc_grid_mode)a->interpolation_mode->u.i,
                          .padding = (enum nuc_grid_padding)a->padding_mode->u.i,
-                         .align_corners = a->align_corners->u.b,
-                         .spatial = (int32_t)rank - 2,
-                         .in_size = {1, 1, 1},
-                         .out_size = {1, 1, 1}};
+                         .align_corners = a->align_corners->u.b};
 
-    if (!nuc_need(cx, in->rank == rank && sizes_fit(in, grid, out),
-                  NUC_TEXT("arguments 'input', 'grid' and 'out' do not fit each other")) ||
-        !nuc_need(cx,
-                  a->interpolation_mode->u.i <= (rank == 4 ? NUC_GRID_BICUBIC : NUC_GRID_NEAREST) &&
-                      a->padding_mode->u.i <= NUC_GRID_REFLECTION,
-                  NUC_TEXT("argument 'interpolation_mode' or 'padding_mode' is out of range")))
+    if (!nuc_need(cx, in->rank == rank, NUC_TEXT("arguments 'input', 'grid' and 'out' do not fit each other")) ||
+        !read_sizes(cx, in, grid, out, rank == 4 ? NUC_GRID_BICUBIC : NUC_GRID_NEAREST, &g))
         return NUC_UNSUPPORTED;
-    g.batch = in->sizes[0];
-    g.channels = in->sizes[1];
-    for (uint32_t d = 0; d < rank - 2; d++) {
-        g.in_size[5 - rank + d] = in->sizes[2 + d];
-        g.out_size[5 - rank + d] = out->sizes[2 + d];
-    }
-    volume_strides(in, 2, g.in_strides);
-    volume_strides(grid, 1, g.grid_strides);
-    volume_strides(out, 2, g.out_strides);
     if (out->bytes > 0)
         nuc_kernel_grid_sample_f32(&g, in->data, grid->data, out->data);
+    return NUC_OK;
+}
+
+/* Positions that fit the kernel's sums: x first in the program. */
+static bool read_positions(struct nuc_kernel_context *cx, const struct nuc_args_int8_grid_sampler *a,
+                           struct nuc_grid_int *g)
+{
+    bool fits = g->sizes.in_size[1] <= NUC_MOST_GRID_SIZE && g->sizes.in_size[2] <= NUC_MOST_GRID_SIZE &&
+                a->steps->u.list.count == 2 && a->starts->u.list.count == 2;
+
+    for (uint32_t d = 0; fits && d < 2; d++) {
+        int64_t step = nuc_list_int(cx, a->steps, d), start = nuc_list_int(cx, a->starts, d);
+        fits = step >= 0 && step <= INT32_MAX && start >= -NUC_MOST_GRID_START && start <= NUC_MOST_GRID_START;
+        g->step[2 - d] = (int32_t)step;
+        g->start[2 - d] = start;
+    }
+    return fits;
+}
+
+enum nuc_status nuc_op_int8_grid_sampler(struct nuc_kernel_context *cx, struct nuc_value *const *args)
+{
+    const struct nuc_args_int8_grid_sampler *a = (const void *)args;
+    const struct nuc_tensor *in = &a->input->u.tensor, *grid = &a->grid->u.tensor, *out = &a->out->u.tensor;
+    struct nuc_grid_int g = {.sizes = {.mode = (enum nuc_grid_mode)a->interpolation_mode->u.i,
+                                       .padding = (enum nuc_grid_padding)a->padding_mode->u.i,
+                                       .align_corners = a->align_corners->u.b},
+                             .zero_point = nuc_int32(a->zero_point)};
+
+    if (!read_sizes(cx, in, grid, out, NUC_GRID_NEAREST, &g.sizes) ||
+        !nuc_need(cx, read_positions(cx, a, &g),
+                  NUC_TEXT("argument 'steps' or 'starts' is out of range, or 'input' is too large")))
+        return NUC_UNSUPPORTED;
+    if (out->bytes > 0)
+        nuc_kernel_grid_sample_int(&g, (enum nuc_dtype)in->dtype, (enum nuc_dtype)grid->dtype, in->data, grid->data,
+                                   out->data);
     return NUC_OK;
 }
 
