@@ -38,6 +38,18 @@ static bool is_computed_with(const struct nuc_calibration *c, const struct nuc_n
     return false;
 }
 
+/* The widths of sequences around recurrent layers are chosen by themselves. */
+static bool is_sequence(const struct nuc_node *node)
+{
+    bool is = nuc_op_family(node->op) == NUC_FAMILY_RECURRENT;
+
+    for (uint32_t i = 0; i < node->n_users && !is; i++) {
+        const struct nuc_node *user = node->users[i];
+        is = nuc_op_family(user->op) == NUC_FAMILY_RECURRENT || (nuc_moves_values(user) && is_sequence(user));
+    }
+    return is;
+}
+
 static bool has_both_parts(const struct nuc_choice_samples *s)
 {
     bool has[2] = {false, false};
@@ -63,7 +75,7 @@ struct nuc_apart *nuc_quantize_find_apart(struct nuc_calibration *c)
                 continue;
             if (looked_at == NULL)
                 looked_at = nuc_alloc_array(c->g->cx, c->g->next_id, sizeof *looked_at);
-            if (!is_computed_with(c, maker, n, looked_at, ++queries))
+            if (is_sequence(n) || !is_computed_with(c, maker, n, looked_at, ++queries))
                 continue;
             found->values =
                 nuc_grow(c->g->cx, found->values, &found->capacity, found->count + 1, sizeof *found->values);

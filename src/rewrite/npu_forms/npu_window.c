@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "ir/conv_args.h"
+#include "ir/float_chain.h"
 #include "rewrite/npu_forms/npu_forms.h"
 
 #define SPATIAL 2 /* height, width */
@@ -161,7 +162,10 @@ static struct nuc_node *to_padded_max_pool(struct nuc_graph *g, struct nuc_node 
     return insert_result(g, node, insert_pool(g, node, NUC_OP_MAX_POOL2D, &w, -HUGE_VAL));
 }
 
-/* ---- means: zeros are around them, and what they are divided by is put right ---- */
+/*
+ * ---- means: zeros are around them, and what they are divided by is put right. A pool would give them the steps of its
+ * input, of which means have few ----
+ */
 
 static bool divides_by_window(const struct nuc_node *pool)
 {
@@ -180,8 +184,11 @@ static bool is_avg_pool_to_pad(const struct nuc_support *s, const struct nuc_nod
 
     if (!is_possible(s, node, NUC_OP_AVG_POOL2D))
         return false;
-    if (divides_by_window(node))
-        return !batched;
+    if (divides_by_window(node)) {
+        const struct nuc_node *input = nuc_arg_node(node, NUC_SELF);
+        if (!batched || input == NULL || nuc_is_summed_power(input) || nuc_is_exact_product(input))
+            return !batched;
+    }
     /* A convolution with a kernel of that size for each channel. */
     struct window w = window_of(node);
     struct nuc_meta kernel =
@@ -240,7 +247,7 @@ static struct nuc_node *to_padded_avg_pool(struct nuc_graph *g, struct nuc_node 
         factors[i] = (float)(window / divisor);
         same = same && nuc_numbers_equal(divisor, first);
     }
-    if (same && nuc_numbers_equal(first, window))
+    if (same && nuc_numbers_equal(first, window) && nuc_input_meta(node, NUC_SELF)->rank != w.spatial + 2)
         return insert_result(g, node, insert_pool(g, node, NUC_OP_AVG_POOL2D, &w, 0));
     struct nuc_node *value = insert_sums(g, node, &w, 1 / (same ? first : window));
     if (!same)
