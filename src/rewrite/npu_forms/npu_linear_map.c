@@ -499,13 +499,15 @@ static enum form form_of(const struct nuc_support *s, const struct nuc_node *nod
     struct nuc_node edge = *node;
 
     edge.op = edge_op(node);
-    bool in_float = s->target->cpu == NULL;
-    uint64_t least = nuc_estimate_cpu(s->target, &edge, in_float) + c->npu_call;
-    least += in_float ? nuc_cpu_cycles(&c->int8, values, c->int8.element) : 0;
     if (!is_refused(s, node))
         return FORM_NONE;
     struct map m = map_of(s->g, node);
     const struct axis *h = &m.axes[HEIGHT], *w = &m.axes[WIDTH];
+    /* Kernels for means of windows have windows of one size. */
+    bool differ = node->op == NUC_OP_ADAPTIVE_AVG_POOL2D && (windows_of(h).kernel == 0 || windows_of(w).kernel == 0);
+    bool in_float = s->target->cpu == NULL || differ;
+    uint64_t least = nuc_estimate_cpu(s->target, &edge, in_float) + c->npu_call;
+    least += in_float ? nuc_cpu_cycles(&c->int8, values, c->int8.element) : 0;
     int64_t in = h->in * w->in;
     if (repeats_of(h) > 0 && repeats_of(w) > 0)
         take_cheaper(&best, &least, FORM_REPEATS, cycles_of_repeats(s, &m));
