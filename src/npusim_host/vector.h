@@ -28,18 +28,24 @@
 #define VEC_ALIGNMENT 64
 
 /*
- * Requantization of 16 outputs and their zero point, in the shortest of four forms that is exact for all of them.
+ * Requantization of 16 outputs and their zero point, in the first of five forms that is exact for all of them. Results
+ * that are clamped to the zero point or more are said to be rectified.
  *
  * VEC_LINE: v * scale + offset in float, rounded once, to a whole number: the offset has 3 * 2^22, whose unit is 1.
- * What it lacks behind the point the bias has (vec_params_line). VEC_SHORT: h = v * multiplier / 2^31, rounded, then (h
- * + round) >> right, round being half of 1 << right. That is both roundings, but for negative halves, which go up:
- * exact where results below the zero point are clamped to it or more, nothing is shifted left and something right.
- * VEC_BOUNDED: (h + round - (v < 0)) >> right. A negative v whose h is 0 gives 0 with and without the 1 taken off.
- * Both for |v| below VEC_LIMIT and multipliers of 0 and more: nothing saturates or wraps.
+ * What it lacks behind the point the bias has (vec_params_bend). Of rectified results, for multipliers of enough bits.
+ *
+ * VEC_BENT: that, and another line below `left`, which is 0 with the bias: `away` is added, the offset is another one.
+ *
+ * VEC_SHORT: h = v * multiplier / 2^31, rounded, then (h + round) >> right, round being half of 1 << right. That is
+ * both roundings, but for negative halves, which go up. Of rectified results, where something is shifted right.
+ *
+ * VEC_BOUNDED: (h + round - (v < 0)) >> right. A negative v whose h is 0 gives 0 with and without the 1 taken off. This
+ * form and those above are for |v| below VEC_LIMIT and multipliers of 0 and more: nothing saturates or wraps.
+ *
  * VEC_ANY: as fixed_point.h has it, the remainder of the shift compared with its half, and the zero point added in 32
  * bits. Exact for all but the multiplier INT32_MIN.
  */
-enum vec_form { VEC_LINE, VEC_SHORT, VEC_BOUNDED, VEC_ANY };
+enum vec_form { VEC_LINE, VEC_BENT, VEC_SHORT, VEC_BOUNDED, VEC_ANY };
 
 #define VEC_MAGIC 12582912.0f     /* 3 * 2^22: the bits of floats near it count up by 1 */
 #define VEC_MAGIC_BITS 0x4B400000 /* its own */
@@ -53,11 +59,14 @@ struct vec_params {
         int32_t right[VEC_LANES]; /* of VEC_SHORT and VEC_BOUNDED: and the instruction set's own bits of h */
         float offset[VEC_LANES];
     };
-    int32_t odd[VEC_LANES];   /* for products of 64 bits: the multipliers of odd lanes in even ones */
-    int32_t round[VEC_LANES]; /* what is added before the shift, zero point included */
+    int32_t odd[VEC_LANES]; /* for products of 64 bits: the multipliers of odd lanes in even ones */
+    union {
+        int32_t round[VEC_LANES]; /* what is added before the shift, zero point included */
+        float offset_below[VEC_LANES];
+    };
     /* What is taken off, or 0 where nothing is shifted right. Of VEC_ANY: the bits that are shifted out. */
     int32_t away[VEC_LANES];
-    int32_t left[VEC_LANES]; /* of VEC_ANY */
+    int32_t left[VEC_LANES]; /* of VEC_ANY and VEC_BENT */
     int32_t form;            /* enum vec_form */
     /* While the lanes are set: whether one of them rules the form out, and the bound of all, at most VEC_LIMIT. */
     int32_t not_short, bound, unused[VEC_LANES - 3];
@@ -169,7 +178,7 @@ struct vec_isa {
     int32_t input_offset; /* the kernels add to inputs */
     int32_t weight_bytes; /* 1, or 2: weights widened, in pairs [2][16][2] of the first and third of four */
     int32_t bits;         /* of h that the kernels have behind the point */
-    bool lines;           /* VEC_LINE is the shortest form */
+    bool lines;           /* VEC_LINE and VEC_BENT are the shortest forms */
     int32_t block;        /* outputs of a block of the depthwise kernel: 16 or 64 */
     const uint8_t *order; /* [block]: output of each accumulator of the depthwise kernel's block */
 

@@ -98,18 +98,27 @@ static inline struct vec_scale vec_scale_load(const struct vec_params *p, int32_
     return s;
 }
 
-static inline __m256i vec_half_line(__m256i v, __m256i scale, __m256i offset)
+/* Multiplier and shift are scale and offset. */
+static inline __m256i vec_on_line(__m256i v, __m256i scale, __m256i offset)
 {
     __m256 r = _mm256_fmadd_ps(_mm256_cvtepi32_ps(v), _mm256_castsi256_ps(scale), _mm256_castsi256_ps(offset));
 
     return _mm256_sub_epi32(_mm256_castps_si256(r), _mm256_set1_epi32(VEC_MAGIC_BITS));
 }
 
-/* Multiplier and shift are scale and offset. */
 static inline vec_i32 vec_requant_line(vec_i32 v, const struct vec_scale *s)
 {
-    return (vec_i32){vec_half_line(v.low, s->even.low, s->right.low),
-                     vec_half_line(v.high, s->even.high, s->right.high)};
+    return (vec_i32){vec_on_line(v.low, s->even.low, s->right.low), vec_on_line(v.high, s->even.high, s->right.high)};
+}
+
+static inline vec_i32 vec_requant_bent(vec_i32 v, const struct vec_scale *s)
+{
+    __m256i low = _mm256_cmpgt_epi32(s->left.low, v.low), high = _mm256_cmpgt_epi32(s->left.high, v.high);
+    vec_i32 moved = {_mm256_add_epi32(v.low, _mm256_and_si256(low, s->away.low)),
+                     _mm256_add_epi32(v.high, _mm256_and_si256(high, s->away.high))};
+
+    return (vec_i32){vec_on_line(moved.low, s->even.low, _mm256_blendv_epi8(s->right.low, s->round.low, low)),
+                     vec_on_line(moved.high, s->even.high, _mm256_blendv_epi8(s->right.high, s->round.high, high))};
 }
 
 /* With one bit behind the point: the upper half of 64 bits is that when two bits are shifted left first. */

@@ -79,11 +79,24 @@ static inline struct vec_scale vec_scale_load(const struct vec_params *p, int32_
 }
 
 /* Multiplier and shift are scale and offset. */
-static inline vec_i32 vec_requant_line(vec_i32 v, const struct vec_scale *s)
+static inline vec_i32 vec_on_line(vec_i32 v, __m512i scale, __m512i offset)
 {
-    __m512 r = _mm512_fmadd_ps(_mm512_cvtepi32_ps(v), _mm512_castsi512_ps(s->even), _mm512_castsi512_ps(s->right));
+    __m512 r = _mm512_fmadd_ps(_mm512_cvtepi32_ps(v), _mm512_castsi512_ps(scale), _mm512_castsi512_ps(offset));
 
     return _mm512_sub_epi32(_mm512_castps_si512(r), _mm512_set1_epi32(VEC_MAGIC_BITS));
+}
+
+static inline vec_i32 vec_requant_line(vec_i32 v, const struct vec_scale *s)
+{
+    return vec_on_line(v, s->even, s->right);
+}
+
+static inline vec_i32 vec_requant_bent(vec_i32 v, const struct vec_scale *s)
+{
+    __mmask16 below = _mm512_cmplt_epi32_mask(v, s->left);
+
+    return vec_on_line(_mm512_mask_add_epi32(v, below, v, s->away), s->even,
+                       _mm512_mask_mov_epi32(s->right, below, s->round));
 }
 
 /* With one bit behind the point: the upper half of 64 bits is that when two bits are shifted left first. */

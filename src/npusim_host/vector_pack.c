@@ -73,10 +73,8 @@ void vec_params_close(const struct vec_isa *isa, struct vec_params *p, const str
     bool is_short = !p->not_short && (int8_t)o->low >= o->zero;
 
     p->form = p->bound == VEC_LIMIT ? VEC_ANY : is_short ? VEC_SHORT : VEC_BOUNDED;
-    if (p->form == VEC_SHORT && bias && isa->lines && vec_params_line(p, o, bias)) {
-        p->form = VEC_LINE;
+    if (p->bound < VEC_LIMIT && !p->not_short && bias && isa->lines && vec_params_bend(p, o, bias))
         return;
-    }
     for (int32_t lane = 0; lane < VEC_LANES; lane++)
         close_lane(isa, p, o->zero, lane);
 }

@@ -139,10 +139,10 @@ bool vec_product_is_lines(struct vec_lines *l, const struct nuc_mc_binary *e)
     return true;
 }
 
-/* A line of VEC_LINE: round((v + shift) * weight / 2^bits) less whole. */
-struct line {
+/* Lines of VEC_BENT: round((v + shift) * weight / 2^bits) less whole, from 0 on and below it. */
+struct bend {
     int32_t bits;
-    int64_t weight, shift, whole;
+    int64_t weight, shift[2], whole[2];
 };
 
 /* The least x with `x * a` modulo `m` in [first, last], which are more than 0; -1: none. a < m. */
@@ -157,77 +157,91 @@ static int64_t first_multiple(int64_t a, int64_t m, int64_t first, int64_t last)
     return y < 0 ? -1 : (first + m * y + a - 1) / a;
 }
 
+#define EXACT ((int64_t)1 << 24) /* whole numbers up to it are floats */
+
 /*
  * The shift of a line whose weight is given. least: accumulators from which on results are `from`, `from + 1`, ... With
  * the line they are that from `from` - 1/2 on: what is added to v * weight for each of them lies between two bounds,
  * and it is a multiple of the weight but for whole results.
  */
-static bool find_shift(struct line *l, const int64_t *least, int32_t n, int32_t from)
+static bool find_shift(struct bend *b, int side, const int64_t *least, int32_t n, int32_t from)
 {
-    int64_t low = INT64_MIN, high = INT64_MAX, one = (int64_t)1 << l->bits, less = 0;
+    int64_t low = INT64_MIN, high = INT64_MAX, one = (int64_t)1 << b->bits, less = 0;
 
+    b->shift[side] = b->whole[side] = 0;
+    if (n <= 0)
+        return true;
     for (int32_t i = 0; i < n; i++) {
-        int64_t lack = (2 * (int64_t)(from + i) - 1) * (one / 2) - least[i] * l->weight;
+        int64_t lack = (2 * (int64_t)(from + i) - 1) * (one / 2) - least[i] * b->weight;
         low = lack > low ? lack : low;
         high = lack < high ? lack : high;
     }
-    high += l->weight;
-    l->shift = 0;
+    high += b->weight;
     if (high - low < 2 || low <= -one || high >= one)
         return false;
     if (high <= 0)
         less = 1;
     if (low >= 0 || high <= 0)
-        l->shift = first_multiple(l->weight, one, low + 1 + less * one, high - 1 + less * one);
-    l->whole = l->shift * l->weight / one + less;
-    return l->shift >= 0;
+        b->shift[side] = first_multiple(b->weight, one, low + 1 + less * one, high - 1 + less * one);
+    b->whole[side] = b->shift[side] * b->weight / one + less;
+    return b->shift[side] >= 0 && least[n - 1] + b->shift[side] < EXACT && least[0] > -EXACT;
 }
 
-#define EXACT ((int64_t)1 << 24) /* whole numbers up to it are floats */
+/* The least accumulator whose result is `k` above the zero point. */
+static int64_t least_of(int32_t k, int32_t multiplier, int32_t right)
+{
+    int64_t high = k * ((int64_t)1 << right) - ((int64_t)1 << (right - 1)) + (k <= 0);
+    int64_t product = high * ((int64_t)1 << 31) - ((int64_t)1 << 30);
 
-/* The line of a pair whose results are those from the zero point on. Weights of 24 bits near the multiplier are tried.
- */
-static bool find_scale(struct line *l, const struct vec_output *o, int32_t multiplier, int32_t right)
+    return (product + (product > 0 ? multiplier - 1 : 0)) / multiplier;
+}
+
+/* The lines of a pair. Weights of 24 bits near the multiplier are tried. */
+static bool find_bend(struct bend *b, const struct vec_output *o, int32_t multiplier, int32_t right)
 {
     static const int32_t near[] = {0, 1, -1, 2, -2};
     int32_t from = (int8_t)o->low + 1 - o->zero, n = (int8_t)o->high - (int8_t)o->low, exponent;
+    int32_t below = from > 0 ? 0 : 1 - from < n ? 1 - from : n;
     int64_t least[256];
     double mantissa = frexp((double)multiplier, &exponent);
 
-    l->bits = right + 31 - exponent + 24;
-    if (n < 1 || l->bits < 28 || l->bits > 38)
+    b->bits = right + 31 - exponent + 24;
+    if (b->bits < 28 || b->bits > 38)
         return false;
-    for (int32_t i = 0; i < n; i++) {
-        int64_t high = (from + i) * ((int64_t)1 << right) - ((int64_t)1 << (right - 1));
-        least[i] = (high * ((int64_t)1 << 31) - ((int64_t)1 << 30) + multiplier - 1) / multiplier;
-    }
+    for (int32_t i = 0; i < n; i++)
+        least[i] = least_of(from + i, multiplier, right);
     for (size_t i = 0; i < sizeof near / sizeof *near; i++) {
-        l->weight = rounded(ldexp(mantissa, 24)) + near[i];
-        if (l->weight <= EXACT && find_shift(l, least, n, from) && least[n - 1] + l->shift < EXACT)
+        b->weight = rounded(ldexp(mantissa, 24)) + near[i];
+        if (b->weight <= EXACT && find_shift(b, 0, least + below, n - below, from + below) &&
+            find_shift(b, 1, least, below, from))
             return true;
     }
     return false;
 }
 
-bool vec_params_line(struct vec_params *p, const struct vec_output *o, int32_t *bias)
+bool vec_params_bend(struct vec_params *p, const struct vec_output *o, int32_t *bias)
 {
-    float scale[VEC_LANES], offset[VEC_LANES];
-    int32_t shift[VEC_LANES];
+    struct bend bends[VEC_LANES] = {{0}};
+
     for (int32_t i = 0; i < VEC_LANES; i++) {
-        struct line l = {0};
-        bool again = i > 0 && p->multiplier[i] == p->multiplier[i - 1] && p->right[i] == p->right[i - 1];
-        if (!again && p->multiplier[i] != 0 && !find_scale(&l, o, p->multiplier[i], p->right[i]))
+        struct bend *b = &bends[i];
+        if (i > 0 && p->multiplier[i] == p->multiplier[i - 1] && p->right[i] == p->right[i - 1])
+            *b = b[-1];
+        else if (p->multiplier[i] != 0 && !find_bend(b, o, p->multiplier[i], p->right[i]))
             return false;
-        scale[i] = again ? scale[i - 1] : (float)ldexp((double)l.weight, -l.bits);
-        offset[i] = again ? offset[i - 1] : VEC_MAGIC + (float)(o->zero - l.whole);
-        shift[i] = again ? shift[i - 1] : (int32_t)l.shift;
         /* Beyond the accumulators of results, too, floats of the line stay positive. */
-        if ((double)p->bound * (double)scale[i] >= (double)(EXACT / 8))
+        if (ldexp((double)p->bound * (double)b->weight, -b->bits) >= (double)(EXACT / 8))
             return false;
     }
-    memcpy(p->scale, scale, sizeof scale);
-    memcpy(p->offset, offset, sizeof offset);
-    for (int32_t i = 0; i < VEC_LANES; i++)
-        bias[i] = (int32_t)((uint32_t)bias[i] + (uint32_t)shift[i]);
+    for (int32_t i = 0; i < VEC_LANES; i++) {
+        const struct bend *b = &bends[i];
+        p->scale[i] = (float)ldexp((double)b->weight, -b->bits);
+        p->offset[i] = VEC_MAGIC + (float)(o->zero - b->whole[0]);
+        p->offset_below[i] = VEC_MAGIC + (float)(o->zero - b->whole[1]);
+        p->left[i] = (int32_t)b->shift[0];
+        p->away[i] = (int32_t)(b->shift[1] - b->shift[0]);
+        bias[i] = (int32_t)((uint32_t)bias[i] + (uint32_t)b->shift[0]);
+    }
+    p->form = (int8_t)o->low >= o->zero ? VEC_LINE : VEC_BENT;
     return true;
 }
