@@ -482,9 +482,10 @@ static void vec_binary(const struct vec_binary *e, const int8_t *a, int32_t a_st
     }
 }
 
-VEC_INLINE void vec_scale_block(const struct vec_scaled_rows *s, const int8_t *in, int32_t at, const int vectors,
+VEC_INLINE void vec_scale_block(const struct vec_scaled_rows *of, const int8_t *in, int32_t at, const int vectors,
                                 int32_t n, int8_t *out)
 {
+    const struct vec_scaled_rows own = *of, *s = &own; /* which results do not lie over */
     vec_i32 weight[VEC_ROW], addend[VEC_ROW], lower[VEC_ROW], result[VEC_ROW], zero = vec_splat(s->zero);
 
     VEC_UNROLL
