@@ -198,6 +198,9 @@ struct vec_isa {
     void (*lookup)(const int8_t *table, const int8_t *in, int32_t n, int8_t *out);
     /* sum[i] += in[i * stride + r * row] over r < rows, for n values next to each other. */
     void (*sum_rows)(const int8_t *in, ptrdiff_t row, int32_t rows, int32_t n, int32_t *sum);
+    /* `n` results of the same parameters; sums in whole blocks of 16. */
+    void (*scale_sums)(const struct vec_params *p, const struct vec_output *o, const int32_t *sum, int32_t n,
+                       int8_t *out);
     /* out[i] = low[i] * (1024 - part) + high[i] * part */
     void (*blend_rows)(const int8_t *low, const int8_t *high, int32_t part, int32_t n, int32_t *out);
     /* out[column * out_row + row] = in[row * in_row + column] */

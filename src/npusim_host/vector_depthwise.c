@@ -129,8 +129,9 @@ struct vec_plan *vec_plan_depthwise(const struct vec_isa *isa, const struct nuc_
 {
     int64_t n_taps = (int64_t)c->k_h * c->k_w;
     int32_t repeat = c->out_c / common_divisor(c->out_c, isa->block);
+    int32_t padded = vec_up(c->out_c, isa->block) * isa->block;
     bool flat = npu_pitch(c->out_pitch, c->out_c) == c->out_c && repeat <= MOST_TABLES &&
-                (int64_t)c->out_w * c->out_c < INT32_MAX;
+                (int64_t)c->out_w * c->out_c < INT32_MAX && padded - c->out_c > c->out_c / 8;
     struct vec_window w = vec_conv_window(isa, c);
     uint8_t *memory;
 

@@ -792,6 +792,16 @@ static void vec_sum_rows(const int8_t *in, ptrdiff_t row, int32_t rows, int32_t 
     }
 }
 
+static void vec_scale_sums(const struct vec_params *p, const struct vec_output *o, const int32_t *sum, int32_t n,
+                           int8_t *out)
+{
+    for (int32_t i = 0; i < n; i += VEC_LANES) {
+        vec_i32 v = vec_load(sum + i);
+        vec_requant_all(&v, 1, p, o->zero);
+        vec_store(v, o, out + i, vec_smaller(n - i, VEC_LANES));
+    }
+}
+
 /* Modulo 2^32: a part beyond 0 to 1024 belongs to two equal values. */
 static inline int32_t vec_blended(int32_t low, int32_t high, int32_t part)
 {
@@ -842,8 +852,8 @@ static void vec_blend_columns(const struct vec_blend *b, const int32_t *restrict
         .path = (its_path), .input_offset = VEC_OFFSET, .weight_bytes = (bytes), .bits = (its_bits),                   \
         .lines = VEC_LINES, .block = VEC_BLOCK, .order = vec_order, .gemm = vec_gemm_row, .depthwise = vec_depthwise,  \
         .binary = vec_binary, .scale_rows = vec_scale_rows, .copy = vec_copy, .average = vec_average,                  \
-        .maximum = vec_maximum, .sum_rows = vec_sum_rows, .lookup = vec_lookup, .blend_rows = vec_blend_rows,          \
-        .blend_columns = vec_blend_columns, .transpose = vec_transpose,                                                \
+        .maximum = vec_maximum, .sum_rows = vec_sum_rows, .scale_sums = vec_scale_sums, .lookup = vec_lookup,          \
+        .blend_rows = vec_blend_rows, .blend_columns = vec_blend_columns, .transpose = vec_transpose,                  \
     }
 
 #endif

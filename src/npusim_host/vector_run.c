@@ -423,31 +423,41 @@ void vec_run_pool(const struct vec_machine *v, const struct nuc_mc_pool *p, bool
 #define REDUCED_BLOCK 64
 #define MOST_REDUCED (1 << 23) /* sums of as many int8 stay inside 31 bits */
 
-bool vec_reduces(const struct nuc_mc_reduce *d)
+static int64_t reduced_count(const struct nuc_mc_reduce *d)
 {
     int64_t count = 1;
 
     for (int32_t i = 0; i < d->reduced_rank; i++)
         count *= d->reduced_shape[i];
-    return d->rank > 0 && d->stride[d->rank - 1] == 1 && d->shape[d->rank - 1] > 1 && count <= MOST_REDUCED;
+    return count;
 }
 
-/* `n` values next to each other. */
-static void reduce_block(const struct vec_machine *v, const struct nuc_mc_reduce *d, const int8_t *in, int32_t n,
-                         int8_t *out)
+bool vec_reduces(const struct nuc_mc_reduce *d)
+{
+    return d->rank > 0 && d->stride[d->rank - 1] == 1 && d->shape[d->rank - 1] > 1 && reduced_count(d) <= MOST_REDUCED;
+}
+
+/* `n` values next to each other: means by `scale`, or sums where it is NULL. */
+static void reduce_block(const struct vec_machine *v, const struct nuc_mc_reduce *d, const struct vec_params *scale,
+                         const int8_t *in, int32_t n, int8_t *out)
 {
     static const int32_t none[NUC_MC_MAX_RANK] = {0};
-    int32_t last = d->reduced_rank - 1, sum[REDUCED_BLOCK] = {0};
+    const struct vec_output output = vec_output_of(d->output_zero, d->clamp_min, d->clamp_max);
+    int32_t last = d->reduced_rank - 1, sum[REDUCED_BLOCK], start = -(int32_t)reduced_count(d) * d->input_zero;
     struct npu_walk walk = {.rank = last, .shape = d->reduced_shape};
-    int64_t at = 0, unused = 0, count = 1;
+    int64_t at = 0, unused = 0;
 
-    for (int32_t i = 0; i < d->reduced_rank; i++)
-        count *= d->reduced_shape[i];
+    for (int32_t i = 0; i < REDUCED_BLOCK; i++)
+        sum[i] = start;
     do {
         v->isa->sum_rows(in + at, d->reduced_stride[last], d->reduced_shape[last], n, sum);
     } while (npu_step(&walk, &at, d->reduced_stride, &unused, none));
+    if (scale) {
+        v->isa->scale_sums(scale, &output, sum, n, out);
+        return;
+    }
     for (int32_t i = 0; i < n; i++)
-        out[i] = (int8_t)nuc_clamp_i32(npu_reduced_sum(d, sum[i] - count * d->input_zero), d->clamp_min, d->clamp_max);
+        out[i] = (int8_t)nuc_clamp_i32(npu_reduced_sum(d, sum[i]), d->clamp_min, d->clamp_max);
 }
 
 /* The last two reduced dimensions as one where that is a list of rows as well. */
@@ -470,12 +480,19 @@ void vec_run_reduce(const struct vec_machine *v, const struct nuc_mc_reduce *red
     int32_t last = d->rank - 1, size = d->shape[last];
     struct npu_walk walk = {.rank = last, .shape = d->shape};
     int64_t at = 0, unused = 0;
+    const struct vec_output output = vec_output_of(d->output_zero, d->clamp_min, d->clamp_max);
+    struct vec_params scale = {.form = VEC_ANY};
+    bool is_mean = nuc_mc_opcode_of(&d->call) == NUC_MC_OP_MEAN;
 
+    for (int32_t i = 0; i < VEC_LANES && is_mean; i++)
+        is_mean = vec_params_set(&scale, i, (uint64_t)reduced_count(d) * 255, d->multiplier, d->shift);
+    vec_params_close(v->isa, &scale, &output, NULL);
     while (join_reduced(d)) {
     }
     do {
         for (int32_t i = 0; i < size; i += REDUCED_BLOCK)
-            reduce_block(v, d, in + at + i, size - i < REDUCED_BLOCK ? size - i : REDUCED_BLOCK, out + i);
+            reduce_block(v, d, is_mean ? &scale : NULL, in + at + i,
+                         size - i < REDUCED_BLOCK ? size - i : REDUCED_BLOCK, out + i);
         out += size;
     } while (npu_step(&walk, &at, d->stride, &unused, none));
 }
