@@ -3,7 +3,8 @@
 
 #include "npusim_host/vector_plan.h"
 
-#define PIECE 64        /* rows or columns that are handed out together */
+#define PIECE 64        /* rows or columns that are handed out together: of tiles, */
+#define LONG_PIECE 512  /* of fewer than they have */
 #define STEPS_OF_ROW 24 /* of the other's bytes in a piece */
 
 /* out[column * out_row + row] = in[row * in_row + column], at each place of the other dimensions. */
@@ -15,6 +16,7 @@ struct transpose {
     int32_t rows, columns;
     int64_t in_row, out_row;
     int64_t pieces; /* of a place */
+    int32_t piece;
 };
 
 /* Takes out of `c` the dimension whose bytes lie next to each other, of `out` or else of the input. */
@@ -74,14 +76,14 @@ static void transpose_pieces(void *arg, uint32_t thread, int64_t begin, int64_t 
 
     (void)thread;
     for (int64_t i = begin; i < end; i++) {
-        int64_t rest = i / t->pieces, first = i % t->pieces * PIECE, at_in = 0, at_out = 0;
+        int64_t rest = i / t->pieces, first = i % t->pieces * t->piece, at_in = 0, at_out = 0;
         for (int32_t d = t->copy.rank - 1; d >= 0; d--) {
             at_in += rest % t->copy.shape[d] * t->copy.in_stride[d];
             at_out += rest % t->copy.shape[d] * t->copy.out_stride[d];
             rest /= t->copy.shape[d];
         }
         int64_t left = (by_row ? t->rows : t->columns) - first;
-        int32_t n = i % t->pieces + 1 < t->pieces ? PIECE : (int32_t)left;
+        int32_t n = i % t->pieces + 1 < t->pieces ? t->piece : (int32_t)left;
         at_in += by_row ? first * t->in_row : first;
         at_out += by_row ? first : first * t->out_row;
         t->isa->transpose(t->in + at_in, (ptrdiff_t)t->in_row, by_row ? n : t->rows, by_row ? t->columns : n,
@@ -104,11 +106,12 @@ bool vec_run_copy(const struct vec_machine *v, const struct nuc_mc_copy *c, cons
     longer = t.rows >= t.columns ? t.rows : t.columns;
     shorter = t.rows >= t.columns ? t.columns : t.rows;
     /* The last piece has what is left over: a whole tile and more. */
-    t.pieces = longer < 2 * PIECE ? 1 : longer / PIECE;
+    t.piece = shorter < 16 ? LONG_PIECE : PIECE;
+    t.pieces = longer < 2 * t.piece ? 1 : longer / t.piece;
     for (int32_t d = 0; d < t.copy.rank; d++)
         places *= t.copy.shape[d];
     if (c->fill_size > 0)
         memset(out, c->fill_value, (size_t)c->fill_size);
-    vec_share(v, transpose_pieces, &t, places * t.pieces, (int64_t)shorter * STEPS_OF_ROW);
+    vec_share(v, transpose_pieces, &t, places * t.pieces, (int64_t)shorter * (t.piece / PIECE) * STEPS_OF_ROW);
     return true;
 }

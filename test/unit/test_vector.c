@@ -155,6 +155,11 @@ static uint32_t random_copy(struct program *p, struct generator *g, union nuc_mc
     int32_t size[3], stride[3], out = c->unit, pad = range(g, 0, 20);
     for (int d = 0; d < 3; d++)
         size[d] = one_of(g, range(g, 1, most[0][d]), d == 0 ? 3 : 16, range(g, 1, most[c->unit == 1][d]));
+    if (n % 8 == 0) { /* planes, and no more than a few */
+        size[0] = range(g, 1, 3);
+        size[1] = 3;
+        size[2] = range(g, 1030, 1100);
+    }
     stride[2] = c->unit;
     stride[1] = stride[2] * size[2];
     stride[0] = stride[1] * size[1];
