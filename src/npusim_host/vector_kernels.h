@@ -33,6 +33,11 @@ static inline vec_x vec_staged_inputs(const int8_t *p)
 }
 #endif
 
+#if !VEC_LINES /* no parameters have these forms */
+#define vec_requant_line vec_requant_any
+#define vec_requant_bent vec_requant_any
+#endif
+
 #ifndef VEC_ROW
 #define VEC_ROW 1 /* vectors of columns next to each other that are stored at once */
 
