@@ -89,8 +89,16 @@ struct outcome {
     bool is_wide;                   /* some of it stays in float for the values there */
 };
 
+/* What a trial was made of, in words, and what came of it; without samples the network cannot be compiled so. */
+struct tried {
+    const char *form;
+    struct outcome out;
+    const struct tried *next;
+};
+
 struct trying {
     struct nuc_job *j;
+    const struct tried *tried; /* so far, in memory of the job */
     struct kinds kinds;
     uint32_t n_norms; /* that the NPU can compute in parts: */
     const char *norms[MOST_NORMS];
@@ -333,19 +341,44 @@ static void mark_chosen(const struct trying *t, const bool *rounds)
     }
 }
 
+static const char *key_of(const struct trying *t, const bool *rounds)
+{
+    struct nuc_text text;
+
+    nuc_text_init(&text, t->j->c->cx);
+    nuc_text_addf(&text, "%x %d %d %d", t->without, t->narrow, t->of_norms.softmax_in_parts, (int)t->of_norms.form);
+    for (uint32_t i = 0; i < t->of_norms.n_others; i++)
+        nuc_text_addf(&text, " %s %d", t->of_norms.others[i].name, (int)t->of_norms.others[i].form);
+    for (int op = 0; op < NUC_OP_COUNT; op++) {
+        if (rounds[op])
+            nuc_text_addf(&text, " %d", op);
+    }
+    return nuc_text_string(&text);
+}
+
 /* False: the network cannot be compiled so. */
 static bool try_rounding(struct trying *t, const bool *rounds, struct outcome *out)
 {
     struct nuc_options as = t->j->m->settings->o;
+    const char *key = key_of(t, rounds);
+    const struct tried *known = t->tried;
 
     as.dump = NULL;
     memcpy(t->rounds, rounds, sizeof t->rounds);
-    if (nuc_trial(t->j->m, &as, quantize_and_place, t) != NUC_OK)
-        return false;
-    *out = t->out;
-    if (out->n_samples > 0 && t->without == 0)
-        note_alternative(t, out);
-    return out->n_samples > 0;
+    while (known != NULL && strcmp(known->form, key) != 0)
+        known = known->next;
+    if (known == NULL) {
+        t->out = (struct outcome){.n_samples = 0};
+        if (nuc_trial(t->j->m, &as, quantize_and_place, t) != NUC_OK)
+            t->out.n_samples = 0;
+        if (t->out.n_samples > 0 && t->without == 0)
+            note_alternative(t, &t->out);
+        t->tried = nuc_copy(t->j->c->cx, &(struct tried){key, t->out, t->tried}, sizeof *t->tried);
+        known = t->tried;
+    }
+    if (known->out.n_samples > 0)
+        *out = known->out;
+    return known->out.n_samples > 0;
 }
 
 /* As --accuracy fast has it; it has no samples where it cannot be compiled. */

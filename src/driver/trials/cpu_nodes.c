@@ -20,7 +20,7 @@ struct discovery {
     bool by_cost;     /* something the NPU could run is cheaper on the CPU */
     bool is_split;    /* into several partitions, as it was seen last */
     uint64_t cycles;  /* of the model as it was seen last, where that was asked; 0: it cannot be converted */
-    bool is_last;     /* look, of which cycles are asked where the placement by cost moved something */
+    bool is_settled;  /* the marks are what was found by them */
 };
 
 /* Marks of the nodes of a copy, and in the copy where each is from. */
@@ -74,11 +74,13 @@ static void mark_in_float(struct nuc_model *found, const struct nuc_graph *own, 
 
 /*
  * The model as the marks say, quantized with one random sample and partitioned: where its operators end. The last look
- * leaves the marks as they are, so that its cycles are those of the marks.
+ * leaves the marks as they are. Cycles are those of the marks: of the last look, or where the marks stay, and are asked
+ * where the placement by cost moved something.
  */
-static void look(struct nuc_model *prepared, struct discovery *d)
+static void look(struct nuc_model *prepared, struct discovery *d, bool is_last)
 {
     const struct nuc_graph *own = prepared->graph;
+    const bool *before = nuc_copy(own->cx, d->on_cpu, own->next_id * sizeof *before);
     struct nuc_model *copy = nuc_model_after(prepared, nuc_graph_copy(own));
 
     d->options.ends_on_cpu = nuc_is_cpu_node;
@@ -88,33 +90,31 @@ static void look(struct nuc_model *prepared, struct discovery *d)
     struct nuc_model *found = nuc_advance(copy, NUC_STAGE_QUANTIZE, NUC_STAGE_PARTITION);
     if (prepared->settings->o.reference_compat)
         mark_all_on_cpu(found, own, d);
-    else if (!d->is_last)
+    else if (!is_last)
         mark_in_float(found, own, d);
+    d->is_settled = is_last || (!prepared->settings->o.reference_compat &&
+                                memcmp(before, d->on_cpu, own->next_id * sizeof *before) == 0);
     d->by_cost |= found->partitions->n_by_cost > 0;
     d->is_split = found->partitions->count > 1;
     d->cycles = 0;
-    bool counts = d->is_last && (d->by_cost || prepared->placing != NUC_PLACING_BY_CALLS);
+    bool counts = d->is_settled && (d->by_cost || prepared->placing != NUC_PLACING_BY_CALLS);
     if (counts && !nuc_count_cycles(found, &d->cycles))
         d->cycles = 0;
 }
 
 /*
- * What becomes quantized on the CPU may let its neighbours go to the NPU: more than one look, unless there is nothing.
- * The last one counts cycles, where these decide.
+ * What becomes quantized on the CPU may let its neighbours go to the NPU: more than one look, unless nothing changes by
+ * the first or the second one.
  */
 static void look_on(struct nuc_model *prepared, void *arg)
 {
     struct discovery *d = arg;
-    const struct nuc_options *o = &prepared->settings->o;
 
-    d->is_last = false;
-    look(prepared, d);
-    bool any = memchr(d->on_cpu, true, prepared->graph->next_id) != NULL;
-    if (!o->reference_compat && any)
-        look(prepared, d);
-    d->is_last = true;
-    if (o->reference_compat || any || d->by_cost || prepared->placing != NUC_PLACING_BY_CALLS)
-        look(prepared, d);
+    look(prepared, d, false);
+    if (!prepared->settings->o.reference_compat && !d->is_settled)
+        look(prepared, d, false);
+    if (!d->is_settled)
+        look(prepared, d, true);
 }
 
 static void discover(const struct nuc_model *prepared, struct discovery *d)

@@ -161,8 +161,8 @@ static bool refuse_no_ops(struct partitioning *p)
     for (int round = 0; round < 2; round++) {
         for (struct nuc_node *n = p->g->first; n != NULL; n = n->next) {
             int32_t k = proposal->of[n->id];
-            bool by_trial = nuc_no_op_kind(&p->support, n->op) == NUC_NO_OP_BY_TRIAL;
-            if (k < 0 || works[k] || nuc_is_quantize(n) || nuc_is_dequantize(n) || by_trial != (round == 1))
+            if (k < 0 || works[k] || nuc_is_quantize(n) || nuc_is_dequantize(n) ||
+                (nuc_no_op_kind(&p->support, n->op) == NUC_NO_OP_BY_TRIAL) != (round == 1))
                 continue;
             works[k] = !nuc_is_no_op(&p->support, n);
         }
