@@ -29,15 +29,6 @@ static enum nuc_status too_small(struct nuc_detail *detail, const char *message,
 
 /* ---- kernels ---- */
 
-static bool has_backend(const struct nuc_backend_table *table, const char *name)
-{
-    for (size_t i = 0; table != NULL && i < table->count; i++) {
-        if (nuc_same_text(table->entries[i]->id, name))
-            return true;
-    }
-    return false;
-}
-
 static enum nuc_status check_kernels(const struct nuc_package *p, const struct nuc_firmware *f,
                                      struct nuc_detail *detail)
 {
@@ -46,7 +37,7 @@ static enum nuc_status check_kernels(const struct nuc_package *p, const struct n
     for (uint32_t i = 0; i < p->n_kernels + p->n_backends; i++) {
         if (i < p->n_kernels && nuc_kernel_find(f->kernels, name) == NULL)
             return lacks(detail, NUC_TEXT("the firmware lacks a kernel"), name);
-        if (i >= p->n_kernels && !has_backend(f->backends, name))
+        if (i >= p->n_kernels && nuc_backend_find(f->backends, name) == NULL)
             return lacks(detail, NUC_TEXT("the firmware lacks a backend"), name);
         while (*name++ != '\0')
             ;
@@ -86,14 +77,15 @@ static void *place(struct places *to, const char *bank, size_t size)
     return size != 0 && to->taken[index] <= banks[index].size ? (uint8_t *)banks[index].data + at : NULL;
 }
 
-static const char *bank_of(const struct nuc_package *p, enum nuc_package_holds holds, size_t index)
+/* Of what holds this, the memory of that number; of no bytes where there is none. */
+static struct nuc_package_memory memory_of(const struct nuc_package *p, enum nuc_package_holds holds, size_t index)
 {
     for (uint32_t i = 0; i < p->n_memories; i++) {
         struct nuc_package_memory m = nuc_package_memory(p, i);
         if (m.holds == holds && index-- == 0)
-            return m.bank;
+            return m;
     }
-    return NULL;
+    return (struct nuc_package_memory){.bank = NULL};
 }
 
 static void place_program(struct places *to, const struct nuc_package *p, const struct nuc_program_sizes *sizes,
@@ -102,19 +94,8 @@ static void place_program(struct places *to, const struct nuc_package *p, const 
     *m = (struct nuc_program_memory){.state_size = sizes->state, .temporary_size = sizes->temporary};
     m->state = place(to, NULL, sizes->state);
     for (size_t i = 0; i < sizes->n_planned; i++)
-        m->planned[i] = place(to, bank_of(p, NUC_PACKAGE_PLANNED, i), m->planned_size[i] = sizes->planned[i]);
-    m->temporary = place(to, bank_of(p, NUC_PACKAGE_TEMPORARY, 0), sizes->temporary);
-}
-
-/* Inputs and outputs that the program leaves to its caller come last, in what is left of the arena. */
-static size_t io_bytes(const struct nuc_package *p)
-{
-    for (uint32_t i = 0; i < p->n_memories; i++) {
-        struct nuc_package_memory m = nuc_package_memory(p, i);
-        if (m.holds == NUC_PACKAGE_IO)
-            return m.bytes;
-    }
-    return 0;
+        m->planned[i] = place(to, memory_of(p, NUC_PACKAGE_PLANNED, i).bank, m->planned_size[i] = sizes->planned[i]);
+    m->temporary = place(to, memory_of(p, NUC_PACKAGE_TEMPORARY, 0).bank, sizes->temporary);
 }
 
 static enum nuc_status check_taken(const struct places *to, struct nuc_detail *detail)
@@ -129,9 +110,10 @@ static enum nuc_status check_taken(const struct places *to, struct nuc_detail *d
     return NUC_OK;
 }
 
+/* Inputs and outputs that the program leaves to its caller come last, in what is left of the arena. */
 static enum nuc_status check_places(struct places *to, const struct nuc_package *p, struct nuc_detail *detail)
 {
-    (void)place(to, NULL, io_bytes(p));
+    (void)place(to, NULL, memory_of(p, NUC_PACKAGE_IO, 0).bytes);
     return check_taken(to, detail);
 }
 
@@ -163,15 +145,6 @@ enum nuc_status nuc_package_suits(const struct nuc_package *p, const struct nuc_
 
 /* ---- a package that is whole ---- */
 
-static enum nuc_status check_signature(const struct nuc_package *p, const struct nuc_firmware *f,
-                                       struct nuc_detail *detail)
-{
-    enum nuc_status status =
-        f->verify != NULL ? f->verify(f->user, p->bytes, p->size, p->signature, p->signature_size) : NUC_OK;
-
-    return status == NUC_OK ? status : refuse(detail, status, NUC_TEXT("the signature of the package is refused"));
-}
-
 enum nuc_status nuc_package_check_open(const struct nuc_package *p, const struct nuc_firmware *f,
                                        struct nuc_detail *detail)
 {
@@ -181,9 +154,11 @@ enum nuc_status nuc_package_check_open(const struct nuc_package *p, const struct
 
     if (!nuc_is_firmware(f) || (uintptr_t)p->bytes % NUC_PACKAGE_ALIGNMENT != 0)
         return NUC_BAD_USAGE;
-    enum nuc_status status = check_signature(p, f, detail);
-    if (status == NUC_OK)
-        status = nuc_package_suits(p, f, detail);
+    enum nuc_status status =
+        f->verify != NULL ? f->verify(f->user, p->bytes, p->size, p->signature, p->signature_size) : NUC_OK;
+    if (status != NUC_OK)
+        return refuse(detail, status, NUC_TEXT("the signature of the package is refused"));
+    status = nuc_package_suits(p, f, detail);
     if (status == NUC_OK)
         status = nuc_program_sizes(p->program, p->program_size, f->backends, &sizes, detail);
     if (status != NUC_OK)

@@ -116,21 +116,6 @@ static bool layout_of(struct nuc_image *im, struct state_layout *layout)
     return true;
 }
 
-/* The backend of that name, or NULL with a message. */
-static const struct nuc_backend *find_backend(const struct nuc_backend_table *table, const char *id,
-                                              struct nuc_detail *detail)
-{
-    size_t count = table != NULL ? table->count : 0;
-
-    for (size_t i = 0; i < count; i++) {
-        if (nuc_same_text(table->entries[i]->id, id))
-            return table->entries[i];
-    }
-    detail->message = NUC_TEXT("the backend table lacks a backend");
-    detail->where = id;
-    return NULL;
-}
-
 /* What the arguments of one call add to the temporary memory of its delegate. */
 static bool argument_bytes(struct nuc_image *im, const struct nuc_backend *backend, struct nuc_span processed,
                            struct nuc_fb_vector args, size_t *temporary)
@@ -156,10 +141,12 @@ static enum nuc_status delegate_at(struct nuc_image *im, const struct nuc_backen
 
     if (!nuc_image_delegate(im, index, &id, processed))
         return NUC_BAD_INPUT;
-    *backend = find_backend(backends, id, im->detail);
-    if (*backend == NULL)
+    *backend = nuc_backend_find(backends, id);
+    im->detail->where = *backend != NULL ? (*backend)->id : id;
+    if (*backend == NULL) {
+        im->detail->message = NUC_TEXT("the backend table lacks a backend");
         return NUC_UNSUPPORTED;
-    im->detail->where = (*backend)->id;
+    }
     *sizes = (struct nuc_backend_sizes){.state = 0};
     enum nuc_status status = (*backend)->sizes(processed->data, processed->size, sizes, im->detail);
     /* A quarter each leaves sums of them and of what is added here without overflow. */
@@ -213,24 +200,6 @@ static enum nuc_status call_sizes(struct nuc_image *im, const struct nuc_backend
     return NUC_OK;
 }
 
-/* Adds what the delegates keep. */
-static enum nuc_status delegate_sizes(struct nuc_image *im, const struct nuc_backend_table *backends,
-                                      struct nuc_program_sizes *out)
-{
-    for (uint32_t i = 0; i < im->delegates.count; i++) {
-        const struct nuc_backend *backend;
-        struct nuc_span processed;
-        struct nuc_backend_sizes sizes;
-        enum nuc_status status = delegate_at(im, backends, i, &backend, &processed, &sizes);
-        if (status != NUC_OK)
-            return status;
-        if (!nuc_add_size(out->state, nuc_align_up(sizes.state, NUC_MEMORY_ALIGNMENT), &out->state))
-            return NUC_NO_MEMORY;
-        out->microcode = sizes.microcode > out->microcode ? sizes.microcode : out->microcode;
-    }
-    return call_sizes(im, backends, out);
-}
-
 static enum nuc_status image_sizes(struct nuc_image *im, const struct nuc_backend_table *backends,
                                    struct state_layout *layout, struct nuc_program_sizes *out)
 {
@@ -243,7 +212,19 @@ static enum nuc_status image_sizes(struct nuc_image *im, const struct nuc_backen
         if (!nuc_image_planned(im, m, &out->planned[m]))
             return NUC_BAD_INPUT;
     }
-    return delegate_sizes(im, backends, out);
+    /* What the delegates keep. */
+    for (uint32_t i = 0; i < im->delegates.count; i++) {
+        const struct nuc_backend *backend;
+        struct nuc_span processed;
+        struct nuc_backend_sizes sizes;
+        enum nuc_status status = delegate_at(im, backends, i, &backend, &processed, &sizes);
+        if (status != NUC_OK)
+            return status;
+        if (!nuc_add_size(out->state, nuc_align_up(sizes.state, NUC_MEMORY_ALIGNMENT), &out->state))
+            return NUC_NO_MEMORY;
+        out->microcode = sizes.microcode > out->microcode ? sizes.microcode : out->microcode;
+    }
+    return call_sizes(im, backends, out);
 }
 
 enum nuc_status nuc_program_sizes(const void *image, size_t size, const struct nuc_backend_table *backends,

@@ -30,26 +30,17 @@ enum nuc_status nuc_copy_tensor(struct nuc_kernel_context *cx, const struct nuc_
     return NUC_OK;
 }
 
-enum nuc_status nuc_op_clone(struct nuc_kernel_context *cx, struct nuc_value *const *args)
-{
-    const struct nuc_args_clone *a = (const void *)args;
-
-    return copy_broadcast(cx, &a->self->u.tensor, &a->out->u.tensor);
-}
-
-enum nuc_status nuc_op_alias_copy(struct nuc_kernel_context *cx, struct nuc_value *const *args)
-{
-    const struct nuc_args_alias_copy *a = (const void *)args;
-
-    return copy_broadcast(cx, &a->self->u.tensor, &a->out->u.tensor);
-}
-
-enum nuc_status nuc_op_expand_copy(struct nuc_kernel_context *cx, struct nuc_value *const *args)
-{
-    const struct nuc_args_expand_copy *a = (const void *)args;
-
-    return copy_broadcast(cx, &a->self->u.tensor, &a->out->u.tensor);
-}
+/* Each has other arguments between the two. */
+#define COPY_OPERATOR(name)                                                                                            \
+    enum nuc_status nuc_op_##name(struct nuc_kernel_context *cx, struct nuc_value *const *args)                        \
+    {                                                                                                                  \
+        const struct nuc_args_##name *a = (const void *)args;                                                          \
+                                                                                                                       \
+        return copy_broadcast(cx, &a->self->u.tensor, &a->out->u.tensor);                                              \
+    }
+COPY_OPERATOR(clone)
+COPY_OPERATOR(alias_copy)
+COPY_OPERATOR(expand_copy)
 
 /* out takes the sizes of 'self' and the elements of 'src'. */
 enum nuc_status nuc_op_copy(struct nuc_kernel_context *cx, struct nuc_value *const *args)

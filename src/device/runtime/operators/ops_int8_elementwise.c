@@ -1,6 +1,25 @@
 /* Elementwise operators in int8 and int16. */
 #include "device/runtime/operators/ops_int8.h"
 
+/*
+ * Of two operands whose kernel takes parameters and loops, which read() takes from the arguments; `also` is what else
+ * must hold. An operator of its own for each width, so that an image holds only the kernels that its program calls.
+ */
+#define OPERATOR(name, kernel, list, params, read, also, first, second)                                                \
+    enum nuc_status nuc_op_##name(struct nuc_kernel_context *cx, struct nuc_value *const *args)                        \
+    {                                                                                                                  \
+        const struct nuc_args_##list *a = (const void *)args;                                                          \
+        const struct nuc_tensor *out = &a->out->u.tensor;                                                              \
+        struct nuc_loops loops;                                                                                        \
+        struct params p;                                                                                               \
+                                                                                                                       \
+        if (!read(cx, a, &p, &loops) || !(also))                                                                       \
+            return NUC_UNSUPPORTED;                                                                                    \
+        if (out->bytes > 0)                                                                                            \
+            kernel(&p, &loops, a->first->u.tensor.data, a->second->u.tensor.data, out->data);                          \
+        return NUC_OK;                                                                                                 \
+    }
+
 static bool read_sum(struct nuc_kernel_context *cx, const struct nuc_args_int8_add *a, struct nuc_add_s8 *p,
                      struct nuc_loops *loops)
 {
@@ -16,33 +35,9 @@ static bool read_sum(struct nuc_kernel_context *cx, const struct nuc_args_int8_a
            nuc_bounds_fit(cx, p->low, p->high);
 }
 
-enum nuc_status nuc_op_int8_add(struct nuc_kernel_context *cx, struct nuc_value *const *args)
-{
-    const struct nuc_args_int8_add *a = (const void *)args;
-    const struct nuc_tensor *out = &a->out->u.tensor;
-    struct nuc_add_s8 p;
-    struct nuc_loops loops;
-
-    if (!read_sum(cx, a, &p, &loops))
-        return NUC_UNSUPPORTED;
-    if (out->bytes > 0)
-        nuc_kernel_add_s8(&p, &loops, a->self->u.tensor.data, a->other->u.tensor.data, out->data);
-    return NUC_OK;
-}
-
-enum nuc_status nuc_op_int16_add(struct nuc_kernel_context *cx, struct nuc_value *const *args)
-{
-    const struct nuc_args_int8_add *a = (const void *)args; /* the same arguments */
-    const struct nuc_tensor *out = &a->out->u.tensor;
-    struct nuc_add_s8 p;
-    struct nuc_loops loops;
-
-    if (!read_sum(cx, a, &p, &loops) || !nuc_zeros(cx, p.offset_a, p.offset_b, p.offset))
-        return NUC_UNSUPPORTED;
-    if (out->bytes > 0)
-        nuc_kernel_add_s16(&p, &loops, a->self->u.tensor.data, a->other->u.tensor.data, out->data);
-    return NUC_OK;
-}
+OPERATOR(int8_add, nuc_kernel_add_s8, int8_add, nuc_add_s8, read_sum, true, self, other)
+OPERATOR(int16_add, nuc_kernel_add_s16, int8_add, nuc_add_s8, read_sum, nuc_zeros(cx, p.offset_a, p.offset_b, p.offset),
+         self, other)
 
 enum nuc_status nuc_op_int8_squared_difference(struct nuc_kernel_context *cx, struct nuc_value *const *args)
 {
@@ -73,33 +68,9 @@ static bool read_product(struct nuc_kernel_context *cx, const struct nuc_args_in
     return nuc_int8_loops(cx, &a->self->u.tensor, &a->other->u.tensor, &a->out->u.tensor, loops);
 }
 
-enum nuc_status nuc_op_int8_mul(struct nuc_kernel_context *cx, struct nuc_value *const *args)
-{
-    const struct nuc_args_int8_mul *a = (const void *)args;
-    const struct nuc_tensor *out = &a->out->u.tensor;
-    struct nuc_mul_s8 p;
-    struct nuc_loops loops;
-
-    if (!read_product(cx, a, &p, &loops))
-        return NUC_UNSUPPORTED;
-    if (out->bytes > 0)
-        nuc_kernel_mul_s8(&p, &loops, a->self->u.tensor.data, a->other->u.tensor.data, out->data);
-    return NUC_OK;
-}
-
-enum nuc_status nuc_op_int16_mul(struct nuc_kernel_context *cx, struct nuc_value *const *args)
-{
-    const struct nuc_args_int8_mul *a = (const void *)args; /* the same arguments */
-    const struct nuc_tensor *out = &a->out->u.tensor;
-    struct nuc_mul_s8 p;
-    struct nuc_loops loops;
-
-    if (!read_product(cx, a, &p, &loops) || !nuc_zeros(cx, p.offset_a, p.offset_b, p.offset))
-        return NUC_UNSUPPORTED;
-    if (out->bytes > 0)
-        nuc_kernel_mul_s16(&p, &loops, a->self->u.tensor.data, a->other->u.tensor.data, out->data);
-    return NUC_OK;
-}
+OPERATOR(int8_mul, nuc_kernel_mul_s8, int8_mul, nuc_mul_s8, read_product, true, self, other)
+OPERATOR(int16_mul, nuc_kernel_mul_s16, int8_mul, nuc_mul_s8, read_product,
+         nuc_zeros(cx, p.offset_a, p.offset_b, p.offset), self, other)
 
 enum nuc_status nuc_op_int8_div(struct nuc_kernel_context *cx, struct nuc_value *const *args)
 {
@@ -202,31 +173,9 @@ static bool read_prelu(struct nuc_kernel_context *cx, const struct nuc_args_int8
     return true;
 }
 
-enum nuc_status nuc_op_int8_prelu(struct nuc_kernel_context *cx, struct nuc_value *const *args)
-{
-    const struct nuc_args_int8_prelu *a = (const void *)args;
-    struct nuc_prelu_s8 p;
-    struct nuc_loops loops;
-
-    if (!read_prelu(cx, a, &p, &loops))
-        return NUC_UNSUPPORTED;
-    if (a->out->u.tensor.bytes > 0)
-        nuc_kernel_prelu_s8(&p, &loops, a->input->u.tensor.data, a->weight->u.tensor.data, a->out->u.tensor.data);
-    return NUC_OK;
-}
-
-enum nuc_status nuc_op_int16_prelu(struct nuc_kernel_context *cx, struct nuc_value *const *args)
-{
-    const struct nuc_args_int8_prelu *a = (const void *)args; /* the same arguments */
-    struct nuc_prelu_s8 p;
-    struct nuc_loops loops;
-
-    if (!read_prelu(cx, a, &p, &loops) || !nuc_zeros(cx, p.input_offset, p.output_offset, 0))
-        return NUC_UNSUPPORTED;
-    if (a->out->u.tensor.bytes > 0)
-        nuc_kernel_prelu_s16(&p, &loops, a->input->u.tensor.data, a->weight->u.tensor.data, a->out->u.tensor.data);
-    return NUC_OK;
-}
+OPERATOR(int8_prelu, nuc_kernel_prelu_s8, int8_prelu, nuc_prelu_s8, read_prelu, true, input, weight)
+OPERATOR(int16_prelu, nuc_kernel_prelu_s16, int8_prelu, nuc_prelu_s8, read_prelu,
+         nuc_zeros(cx, p.input_offset, p.output_offset, 0), input, weight)
 
 /* ---- of other widths alone ---- */
 

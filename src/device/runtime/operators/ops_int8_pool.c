@@ -14,6 +14,20 @@ static bool read_images(struct nuc_kernel_context *cx, const struct nuc_tensor *
 
 /* ---- pooling ---- */
 
+/* An operator of its own for each kernel, so that an image holds only those that its program calls. */
+#define OPERATOR(name, kernel, list, read)                                                                             \
+    enum nuc_status nuc_op_##name(struct nuc_kernel_context *cx, struct nuc_value *const *args)                        \
+    {                                                                                                                  \
+        const struct nuc_args_##list *a = (const void *)args;                                                          \
+        struct nuc_pool_s8 p;                                                                                          \
+                                                                                                                       \
+        if (!read(cx, a, &p))                                                                                          \
+            return NUC_UNSUPPORTED;                                                                                    \
+        if (a->out->u.tensor.bytes > 0)                                                                                \
+            kernel(&p, a->pool.input->u.tensor.data, a->out->u.tensor.data);                                           \
+        return NUC_OK;                                                                                                 \
+    }
+
 /* With ceil_mode, a last window that begins inside the image or the padding before it. */
 static int32_t pooled_size(const struct nuc_pool_s8 *p, uint32_t d, bool ceil_mode)
 {
@@ -58,39 +72,9 @@ static bool read_avg_pool(struct nuc_kernel_context *cx, const struct nuc_args_i
     return read_pool(cx, &a->pool, &a->out->u.tensor, a->ceil_mode->u.b, p);
 }
 
-static enum nuc_status avg_pool2d(struct nuc_kernel_context *cx, struct nuc_value *const *args, nuc_pool_s8_fn *pool)
-{
-    const struct nuc_args_int8_avg_pool2d *a = (const void *)args;
-    struct nuc_pool_s8 p;
-
-    if (!read_avg_pool(cx, a, &p))
-        return NUC_UNSUPPORTED;
-    if (a->out->u.tensor.bytes > 0)
-        pool(&p, a->pool.input->u.tensor.data, a->out->u.tensor.data);
-    return NUC_OK;
-}
-
-enum nuc_status nuc_op_int8_avg_pool2d(struct nuc_kernel_context *cx, struct nuc_value *const *args)
-{
-    return avg_pool2d(cx, args, nuc_kernel_avg_pool_s8);
-}
-
-enum nuc_status nuc_op_int8_upward_avg_pool2d(struct nuc_kernel_context *cx, struct nuc_value *const *args)
-{
-    return avg_pool2d(cx, args, nuc_kernel_upward_avg_pool_s8);
-}
-
-enum nuc_status nuc_op_int16_avg_pool2d(struct nuc_kernel_context *cx, struct nuc_value *const *args)
-{
-    const struct nuc_args_int8_avg_pool2d *a = (const void *)args; /* the same arguments */
-    struct nuc_pool_s8 p;
-
-    if (!read_avg_pool(cx, a, &p))
-        return NUC_UNSUPPORTED;
-    if (a->out->u.tensor.bytes > 0)
-        nuc_kernel_avg_pool_s16(&p, a->pool.input->u.tensor.data, a->out->u.tensor.data);
-    return NUC_OK;
-}
+OPERATOR(int8_avg_pool2d, nuc_kernel_avg_pool_s8, int8_avg_pool2d, read_avg_pool)
+OPERATOR(int8_upward_avg_pool2d, nuc_kernel_upward_avg_pool_s8, int8_avg_pool2d, read_avg_pool)
+OPERATOR(int16_avg_pool2d, nuc_kernel_avg_pool_s16, int8_avg_pool2d, read_avg_pool)
 
 static bool read_max_pool(struct nuc_kernel_context *cx, const struct nuc_args_int8_max_pool2d *a,
                           struct nuc_pool_s8 *p)
@@ -107,29 +91,8 @@ static bool read_max_pool(struct nuc_kernel_context *cx, const struct nuc_args_i
            nuc_bounds_fit(cx, p->low, p->high) && read_pool(cx, &a->pool, &a->out->u.tensor, false, p);
 }
 
-enum nuc_status nuc_op_int8_max_pool2d(struct nuc_kernel_context *cx, struct nuc_value *const *args)
-{
-    const struct nuc_args_int8_max_pool2d *a = (const void *)args;
-    struct nuc_pool_s8 p;
-
-    if (!read_max_pool(cx, a, &p))
-        return NUC_UNSUPPORTED;
-    if (a->out->u.tensor.bytes > 0)
-        nuc_kernel_max_pool_s8(&p, a->pool.input->u.tensor.data, a->out->u.tensor.data);
-    return NUC_OK;
-}
-
-enum nuc_status nuc_op_int16_max_pool2d(struct nuc_kernel_context *cx, struct nuc_value *const *args)
-{
-    const struct nuc_args_int8_max_pool2d *a = (const void *)args; /* the same arguments */
-    struct nuc_pool_s8 p;
-
-    if (!read_max_pool(cx, a, &p))
-        return NUC_UNSUPPORTED;
-    if (a->out->u.tensor.bytes > 0)
-        nuc_kernel_max_pool_s16(&p, a->pool.input->u.tensor.data, a->out->u.tensor.data);
-    return NUC_OK;
-}
+OPERATOR(int8_max_pool2d, nuc_kernel_max_pool_s8, int8_max_pool2d, read_max_pool)
+OPERATOR(int16_max_pool2d, nuc_kernel_max_pool_s16, int8_max_pool2d, read_max_pool)
 
 /* ---- padding ---- */
 
