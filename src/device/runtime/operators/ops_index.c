@@ -93,35 +93,46 @@ static bool collect(struct nuc_kernel_context *cx, const struct nuc_value *list,
     return nuc_need(cx, broadcast_indices(x), NUC_TEXT("the tensors of 'indices' do not broadcast"));
 }
 
-/* Checks the sizes of out and collects the loops over the dimensions that are taken whole. */
-static bool whole_dimensions(const struct nuc_tensor *in, const struct nuc_tensor *out, const struct indices *x,
-                             struct nuc_loops *loops)
+/*
+ * Loops over the dimensions of `t` that are taken whole, with the strides of `t` and of `picked`, which is what the
+ * indices pick or is put there, and the strides of `picked` along the dimensions of the indices. False when it has
+ * other sizes; what is put may broadcast to them.
+ */
+static bool picked_loops(const struct nuc_tensor *t, const struct nuc_tensor *picked, const struct indices *x, bool put,
+                         struct nuc_loops *loops, ptrdiff_t strides[NUC_MAX_RANK])
 {
-    ptrdiff_t in_strides[NUC_MAX_RANK];
-    ptrdiff_t out_strides[NUC_MAX_RANK];
-    uint32_t o = x->at == 0 ? x->rank : 0;
+    ptrdiff_t *of_t = put ? loops->out : loops->a, *of_picked = put ? loops->a : loops->out, own[NUC_MAX_RANK];
+    uint32_t l = 0;
 
-    nuc_tensor_strides(in, in_strides);
-    nuc_tensor_strides(out, out_strides);
+    nuc_tensor_strides(t, own);
     loops->rank = 0;
-    for (uint32_t d = 0; d < in->rank; d++) {
-        if (x->at > 0 && d == x->at)
-            o += x->rank;
+    for (uint32_t d = 0; d < t->rank; d++) {
         if (x->tensors[d] != NULL)
             continue;
-        if (o >= out->rank || out->sizes[o] != in->sizes[d])
-            return false;
-        uint32_t l = loops->rank++;
-        loops->sizes[l] = in->sizes[d];
-        loops->a[l] = in_strides[d];
-        loops->b[l] = 0;
-        loops->out[l] = out_strides[o++];
+        loops->sizes[loops->rank] = t->sizes[d];
+        loops->b[loops->rank] = 0;
+        of_t[loops->rank++] = own[d];
     }
-    if (o != out->rank || x->at + x->rank > out->rank)
+    int32_t rank = (int32_t)(loops->rank + x->rank), lead = rank - (int32_t)picked->rank;
+    if (rank > NUC_MAX_RANK || (!put && lead != 0))
         return false;
-    for (uint32_t i = 0; i < x->rank; i++) {
-        if (out->sizes[x->at + i] != x->sizes[i])
+    for (int32_t i = lead; i < 0; i++) {
+        if (picked->sizes[i - lead] != 1)
             return false;
+    }
+    nuc_tensor_strides(picked, own);
+    /* Dimensions of the result: whole ones in front of the indices, the indices, whole ones after them. */
+    for (int32_t r = 0; r < rank; r++) {
+        bool indexed = (uint32_t)r >= x->at && (uint32_t)r < x->at + x->rank;
+        int32_t size = r < lead ? 1 : picked->sizes[r - lead];
+        int32_t wanted = indexed ? x->sizes[(uint32_t)r - x->at] : loops->sizes[l];
+        if (size != wanted && (!put || size != 1))
+            return false;
+        ptrdiff_t stride = r < lead || size != wanted ? 0 : own[r - lead];
+        if (indexed)
+            strides[(uint32_t)r - x->at] = stride;
+        else
+            of_picked[l++] = stride;
     }
     return true;
 }
@@ -161,20 +172,18 @@ static bool next_position(const struct indices *x, int32_t *position)
 }
 
 static bool gather(const struct nuc_tensor *in, const struct nuc_tensor *out, const struct indices *x,
-                   const struct nuc_loops *loops)
+                   const struct nuc_loops *loops, const ptrdiff_t strides[NUC_MAX_RANK])
 {
     ptrdiff_t size = (ptrdiff_t)nuc_element_size(in);
     int32_t position[NUC_MAX_RANK] = {0};
-    ptrdiff_t out_strides[NUC_MAX_RANK];
 
-    nuc_tensor_strides(out, out_strides);
     do {
         ptrdiff_t from;
         ptrdiff_t to = 0;
         if (!input_offset(in, x, position, &from))
             return false;
         for (uint32_t i = 0; i < x->rank; i++)
-            to += position[i] * out_strides[x->at + i];
+            to += position[i] * strides[i];
         nuc_kernel_copy(loops, (size_t)size, (const uint8_t *)in->data + from * size, (uint8_t *)out->data + to * size);
     } while (next_position(x, position));
     return true;
@@ -185,65 +194,19 @@ enum nuc_status nuc_op_index(struct nuc_kernel_context *cx, struct nuc_value *co
     const struct nuc_args_index *a = (const void *)args;
     const struct nuc_tensor *in = &a->self->u.tensor, *out = &a->out->u.tensor;
     struct indices x = {.rank = 0};
+    ptrdiff_t strides[NUC_MAX_RANK];
     struct nuc_loops loops;
 
     if (!collect(cx, a->indices, in, &x) ||
-        !nuc_need(cx, whole_dimensions(in, out, &x, &loops), NUC_TEXT("argument 'out' has the wrong sizes")) ||
-        !nuc_need(cx, out->bytes == 0 || gather(in, out, &x, &loops), NUC_TEXT("an index lies outside its dimension")))
+        !nuc_need(cx, picked_loops(in, out, &x, false, &loops, strides),
+                  NUC_TEXT("argument 'out' has the wrong sizes")) ||
+        !nuc_need(cx, out->bytes == 0 || gather(in, out, &x, &loops, strides),
+                  NUC_TEXT("an index lies outside its dimension")))
         return NUC_UNSUPPORTED;
     return NUC_OK;
 }
 
 /* ---- aten::index_put ---- */
-
-/*
- * Strides with which `values` is read at the dimensions of what the indices pick: those of the indices, then the loops
- * over the others. False when it does not broadcast.
- */
-static bool values_strides(const struct nuc_tensor *values, const struct indices *x, struct nuc_loops *loops,
-                           ptrdiff_t strides[NUC_MAX_RANK])
-{
-    ptrdiff_t own[NUC_MAX_RANK];
-    int32_t rank = (int32_t)(loops->rank + x->rank), lead = rank - (int32_t)values->rank;
-    uint32_t l = 0;
-
-    nuc_tensor_strides(values, own);
-    for (int32_t i = lead; i < 0; i++) {
-        if (values->sizes[i - lead] != 1)
-            return false;
-    }
-    /* Dimensions of the result: whole ones in front of the indices, the indices, whole ones after them. */
-    for (int32_t r = 0; r < rank; r++) {
-        bool picked = (uint32_t)r >= x->at && (uint32_t)r < x->at + x->rank;
-        int32_t size = r < lead ? 1 : values->sizes[r - lead];
-        int32_t wanted = picked ? x->sizes[(uint32_t)r - x->at] : loops->sizes[l];
-        if (size != 1 && size != wanted)
-            return false;
-        ptrdiff_t stride = size == 1 ? 0 : own[r - lead];
-        if (picked)
-            strides[(uint32_t)r - x->at] = stride;
-        else
-            loops->a[l++] = stride;
-    }
-    return true;
-}
-
-/* Loops over the dimensions of `out` that are taken whole. */
-static bool loops_of_whole(const struct nuc_tensor *out, const struct indices *x, struct nuc_loops *loops)
-{
-    ptrdiff_t strides[NUC_MAX_RANK];
-
-    nuc_tensor_strides(out, strides);
-    loops->rank = 0;
-    for (uint32_t d = 0; d < out->rank; d++) {
-        if (x->tensors[d] != NULL)
-            continue;
-        loops->sizes[loops->rank] = out->sizes[d];
-        loops->b[loops->rank] = 0;
-        loops->out[loops->rank++] = strides[d];
-    }
-    return loops->rank + x->rank <= NUC_MAX_RANK;
-}
 
 static bool put(const struct nuc_tensor *values, const struct nuc_tensor *out, const struct indices *x,
                 const struct nuc_loops *loops, const ptrdiff_t strides[NUC_MAX_RANK], enum nuc_combination how)
@@ -276,7 +239,7 @@ enum nuc_status nuc_op_index_put(struct nuc_kernel_context *cx, struct nuc_value
     if (!nuc_need(cx, how == NUC_COMBINE_REPLACE || (nuc_is_convertible(out) && out->dtype != NUC_F64),
                   NUC_TEXT("elements of this type are not added")) ||
         !collect(cx, a->indices, self, &x) ||
-        !nuc_need(cx, loops_of_whole(out, &x, &loops) && values_strides(values, &x, &loops, strides),
+        !nuc_need(cx, picked_loops(out, values, &x, true, &loops, strides),
                   NUC_TEXT("argument 'values' does not broadcast to what the indices pick")))
         return NUC_UNSUPPORTED;
     enum nuc_status status = nuc_copy_tensor(cx, self, out);

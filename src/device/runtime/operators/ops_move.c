@@ -1,4 +1,4 @@
-/* Operators whose result is elements of their input a fixed distance apart: flip, select, diagonal, windows, repeat. */
+/* Operators whose result is elements of their input a fixed distance apart: flip, diagonal, windows, repeat. */
 #include "device/runtime/operators/op_shapes.h"
 
 static bool sizes_fit(struct nuc_kernel_context *cx, bool fit)
@@ -77,31 +77,6 @@ enum nuc_status nuc_op_flip(struct nuc_kernel_context *cx, struct nuc_value *con
         loops.a[dim] = -loops.a[dim];
     }
     return copy_strided(in, first, out, &loops);
-}
-
-enum nuc_status nuc_op_select_copy(struct nuc_kernel_context *cx, struct nuc_value *const *args)
-{
-    const struct nuc_args_select_copy *a = (const void *)args;
-    const struct nuc_tensor *in = &a->self->u.tensor, *out = &a->out->u.tensor;
-    struct nuc_loops loops = {.rank = 0};
-    uint32_t dim = nuc_dim_of(in, a->dim);
-    ptrdiff_t strides[NUC_MAX_RANK];
-    int64_t index = a->index->u.i;
-    bool fits = true;
-
-    if (!nuc_need(cx, in->rank > 0, NUC_TEXT("argument 'dim' is not a dimension of 'self'")) ||
-        !nuc_need(cx, index >= -(int64_t)in->sizes[dim] && index < in->sizes[dim],
-                  NUC_TEXT("argument 'index' lies outside the dimension")) ||
-        !sizes_fit(cx, out->rank + 1 == in->rank))
-        return NUC_UNSUPPORTED;
-    index += index < 0 ? in->sizes[dim] : 0;
-    nuc_tensor_strides(in, strides);
-    for (uint32_t d = 0; d < out->rank; d++) {
-        uint32_t from = d < dim ? d : d + 1;
-        fits = fits && out->sizes[d] == in->sizes[from];
-        loops.a[d] = strides[from];
-    }
-    return sizes_fit(cx, fits) ? copy_strided(in, (ptrdiff_t)index * strides[dim], out, &loops) : NUC_UNSUPPORTED;
 }
 
 /* The dimensions that are not of the diagonal, and its length: at most what rows and columns leave after the offset. */

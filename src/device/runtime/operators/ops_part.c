@@ -3,6 +3,12 @@
 
 #include "device/runtime/operators/op_shapes.h"
 
+/* The dimension of a tensor that dimension d of its part is, which may lack `dim`. */
+static uint32_t dim_in(const struct nuc_tensor *large, const struct nuc_tensor *small, uint32_t dim, uint32_t d)
+{
+    return small->rank < large->rank && d >= dim ? d + 1 : d;
+}
+
 /*
  * Copies between a part of one tensor and a whole one: `part` has the sizes of the small tensor; the large one is
  * entered at element `start` and walked with `step` along `dim`. The caller has checked that it fits.
@@ -19,7 +25,8 @@ static void copy_part(const struct nuc_tensor *small, const struct nuc_tensor *l
     nuc_tensor_strides(large, large_strides);
     uint8_t *large_data = (uint8_t *)large->data + (ptrdiff_t)size * (ptrdiff_t)start * large_strides[dim];
     for (uint32_t d = 0; d < small->rank; d++) {
-        ptrdiff_t stride = large_strides[d] * (d == dim ? (ptrdiff_t)step : 1);
+        uint32_t at = dim_in(large, small, dim, d);
+        ptrdiff_t stride = large_strides[at] * (at == dim ? (ptrdiff_t)step : 1);
         loops.sizes[d] = small->sizes[d];
         loops.a[d] = into_large ? small_strides[d] : stride;
         loops.out[d] = into_large ? stride : small_strides[d];
@@ -30,13 +37,14 @@ static void copy_part(const struct nuc_tensor *small, const struct nuc_tensor *l
         nuc_kernel_copy(&loops, size, large_data, small->data);
 }
 
-/* Same type and rank, and the same sizes but along `dim`. */
-static bool alike_but(const struct nuc_tensor *a, const struct nuc_tensor *b, uint32_t dim)
+/* Same type, and the same sizes but along `dim`, which `small` has or lacks. */
+static bool is_part(const struct nuc_tensor *small, const struct nuc_tensor *large, uint32_t dim, bool lacks)
 {
-    if (a->dtype != b->dtype || a->rank != b->rank)
+    if (small->dtype != large->dtype || small->rank + (lacks ? 1 : 0) != large->rank)
         return false;
-    for (uint32_t d = 0; d < a->rank; d++) {
-        if (d != dim && a->sizes[d] != b->sizes[d])
+    for (uint32_t d = 0; d < small->rank; d++) {
+        uint32_t at = dim_in(large, small, dim, d);
+        if (at != dim && small->sizes[d] != large->sizes[at])
             return false;
     }
     return true;
@@ -58,7 +66,7 @@ static bool read_slice(struct nuc_kernel_context *cx, const struct nuc_args_slic
     uint32_t dim = nuc_dim_of(large, s->dim);
 
     if (!nuc_need(cx, large->rank > 0, NUC_TEXT("argument 'dim' is not a dimension of 'self'")) ||
-        !nuc_need(cx, alike_but(large, small, dim), NUC_TEXT("the part differs from 'self' in rank or sizes")))
+        !nuc_need(cx, is_part(small, large, dim, false), NUC_TEXT("the part differs from 'self' in rank or sizes")))
         return false;
     int64_t size = large->sizes[dim], end = clip_index(s->end, size, size);
     *start = clip_index(s->start, 0, size);
@@ -93,6 +101,48 @@ enum nuc_status nuc_op_slice_scatter(struct nuc_kernel_context *cx, struct nuc_v
     return status;
 }
 
+/* Which element along `dim` the part is: `small` has the sizes of `large` without it. */
+static bool read_select(struct nuc_kernel_context *cx, const struct nuc_tensor *large, const struct nuc_tensor *small,
+                        uint32_t dim, int64_t *index, const char *message)
+{
+    const int64_t size = large->rank > 0 ? large->sizes[dim] : 0;
+
+    if (!nuc_need(cx, large->rank > 0, NUC_TEXT("argument 'dim' is not a dimension of 'self'")) ||
+        !nuc_need(cx, *index >= -size && *index < size, NUC_TEXT("argument 'index' lies outside its dimension")))
+        return false;
+    *index += *index < 0 ? size : 0;
+    return nuc_need(cx, is_part(small, large, dim, true), message);
+}
+
+enum nuc_status nuc_op_select_copy(struct nuc_kernel_context *cx, struct nuc_value *const *args)
+{
+    const struct nuc_args_select_copy *a = (const void *)args;
+    const struct nuc_tensor *in = &a->self->u.tensor, *out = &a->out->u.tensor;
+    uint32_t dim = nuc_dim_of(in, a->dim);
+    int64_t index = a->index->u.i;
+
+    if (!read_select(cx, in, out, dim, &index, NUC_TEXT("argument 'out' has the wrong sizes")))
+        return NUC_UNSUPPORTED;
+    if (out->bytes > 0)
+        copy_part(out, in, dim, index, 1, false);
+    return NUC_OK;
+}
+
+enum nuc_status nuc_op_select_scatter(struct nuc_kernel_context *cx, struct nuc_value *const *args)
+{
+    const struct nuc_args_select_scatter *a = (const void *)args;
+    const struct nuc_tensor *part = &a->src->u.tensor, *out = &a->out->u.tensor;
+    uint32_t dim = nuc_dim_of(out, a->dim);
+    int64_t index = a->index->u.i;
+
+    if (!read_select(cx, out, part, dim, &index, NUC_TEXT("argument 'src' has the wrong sizes")))
+        return NUC_UNSUPPORTED;
+    enum nuc_status status = nuc_copy_tensor(cx, &a->self->u.tensor, out);
+    if (status == NUC_OK && part->bytes > 0)
+        copy_part(part, out, dim, index, 1, true);
+    return status;
+}
+
 /* Rows of an image that lie together, kept from one strip for the next. */
 enum nuc_status nuc_op_copy_bytes(struct nuc_kernel_context *cx, struct nuc_value *const *args)
 {
@@ -118,7 +168,7 @@ enum nuc_status nuc_op_split_with_sizes_copy(struct nuc_kernel_context *cx, stru
     for (uint32_t i = 0; i < count; i++) {
         const struct nuc_tensor *out = &nuc_list_value(cx, a->out, i)->u.tensor;
         if (!nuc_need(cx,
-                      alike_but(in, out, dim) && nuc_list_int(cx, a->split_sizes, i) == out->sizes[dim] &&
+                      is_part(out, in, dim, false) && nuc_list_int(cx, a->split_sizes, i) == out->sizes[dim] &&
                           out->sizes[dim] <= in->sizes[dim] - start,
                       NUC_TEXT("argument 'out' does not fit 'self' and 'split_sizes'")))
             return NUC_UNSUPPORTED;
@@ -143,7 +193,7 @@ enum nuc_status nuc_op_cat(struct nuc_kernel_context *cx, struct nuc_value *cons
         const struct nuc_tensor *in = &nuc_list_value(cx, a->tensors, i)->u.tensor;
         if (in->bytes == 0)
             continue;
-        if (!nuc_need(cx, alike_but(in, out, dim) && in->sizes[dim] <= out->sizes[dim] - start,
+        if (!nuc_need(cx, is_part(in, out, dim, false) && in->sizes[dim] <= out->sizes[dim] - start,
                       NUC_TEXT("argument 'tensors' does not fit 'out'")))
             return NUC_UNSUPPORTED;
         copy_part(in, out, dim, start, 1, true);

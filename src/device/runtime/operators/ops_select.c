@@ -230,71 +230,28 @@ enum nuc_status nuc_op_masked_scatter(struct nuc_kernel_context *cx, struct nuc_
     return NUC_OK;
 }
 
-/* ---- aten::select_scatter ---- */
-
-enum nuc_status nuc_op_select_scatter(struct nuc_kernel_context *cx, struct nuc_value *const *args)
-{
-    const struct nuc_args_select_scatter *a = (const void *)args;
-    const struct nuc_tensor *self = &a->self->u.tensor, *src = &a->src->u.tensor, *out = &a->out->u.tensor;
-    ptrdiff_t strides[NUC_MAX_RANK], src_strides[NUC_MAX_RANK], size = (ptrdiff_t)nuc_element_size(out);
-    struct nuc_loops loops = {.rank = 0};
-    uint32_t dim = nuc_dim_of(self, a->dim);
-    int64_t index = a->index->u.i;
-    bool fits = src->rank + 1 == self->rank;
-
-    if (!nuc_need(cx, self->rank > 0, NUC_TEXT("argument 'dim' is not a dimension of 'self'")) ||
-        !nuc_need(cx, index >= -(int64_t)self->sizes[dim] && index < self->sizes[dim],
-                  NUC_TEXT("argument 'index' lies outside its dimension")))
-        return NUC_UNSUPPORTED;
-    nuc_tensor_strides(out, strides);
-    nuc_tensor_strides(src, src_strides);
-    for (uint32_t d = 0; fits && d < src->rank; d++) {
-        uint32_t to = d < dim ? d : d + 1;
-        fits = src->sizes[d] == self->sizes[to];
-        loops.sizes[loops.rank] = src->sizes[d];
-        loops.a[loops.rank] = src_strides[d];
-        loops.out[loops.rank++] = strides[to];
-    }
-    if (!nuc_need(cx, fits, NUC_TEXT("argument 'src' has the wrong sizes")))
-        return NUC_UNSUPPORTED;
-    enum nuc_status status = nuc_copy_tensor(cx, self, out);
-    ptrdiff_t at = (ptrdiff_t)(index < 0 ? index + self->sizes[dim] : index) * strides[dim];
-    if (status == NUC_OK && src->bytes > 0)
-        nuc_kernel_copy(&loops, (size_t)size, src->data, (uint8_t *)out->data + at * size);
-    return status;
-}
-
 /* ---- aten::topk, aten::sort ---- */
 
 /* The first `count` elements of each line along `dim`; `values` and `indices` have the sizes of `in` but there. */
 static enum nuc_status order(struct nuc_kernel_context *cx, const struct nuc_tensor *in, uint32_t dim, int64_t count,
                              bool descending, const struct nuc_tensor *values, const struct nuc_tensor *indices)
 {
-    struct nuc_sort s = {(enum nuc_dtype)in->dtype, descending, 1, (int32_t)count, 0, 0};
-    struct nuc_loops lines = {.rank = 0};
     struct nuc_walk walk = {{0}, 0, 0, 0};
-    ptrdiff_t in_strides[NUC_MAX_RANK], out_strides[NUC_MAX_RANK], size = (ptrdiff_t)nuc_element_size(in);
+    ptrdiff_t size = (ptrdiff_t)nuc_element_size(in);
     bool fits = values->rank == in->rank && nuc_tensor_same_layout(values, indices);
+    struct nuc_loops lines;
+    struct nuc_line line;
 
-    nuc_tensor_strides(in, in_strides);
-    nuc_tensor_strides(values, out_strides);
-    for (uint32_t d = 0; fits && d < in->rank; d++) {
+    for (uint32_t d = 0; fits && d < in->rank; d++)
         fits = values->sizes[d] == (d == dim ? count : in->sizes[d]);
-        if (d == dim) {
-            s.size = in->sizes[d];
-            s.in_step = in_strides[d];
-            s.out_step = out_strides[d];
-            continue;
-        }
-        lines.sizes[lines.rank] = in->sizes[d];
-        lines.a[lines.rank] = in_strides[d];
-        lines.out[lines.rank++] = out_strides[d];
-    }
-    if (!nuc_need(cx, fits && count >= 0 && count <= s.size,
+    if (!nuc_need(cx, fits && count >= 0 && count <= (in->rank == 0 ? 1 : in->sizes[dim]),
                   NUC_TEXT("argument 'values' or 'indices' has the wrong sizes")))
         return NUC_UNSUPPORTED;
     if (values->bytes == 0)
         return NUC_OK;
+    nuc_lines_along(in, values, dim, &lines, &line);
+    const struct nuc_sort s = {
+        (enum nuc_dtype)in->dtype, descending, line.size, (int32_t)count, line.in_step, line.out_step};
     lines.sizes[lines.rank++] = 1; /* the walk goes by rows: a loop of a single step makes each line a row */
     do {
         nuc_kernel_sort(&s, (const uint8_t *)in->data + walk.a * size, (uint8_t *)values->data + walk.out * size,
