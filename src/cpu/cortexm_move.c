@@ -67,7 +67,7 @@ bool nuc_cm_lower_view(struct nuc_cm *c, struct nuc_node *node)
         in = nuc_cm_copy(c, in, before);
         nuc_cm_name_contiguous(c, in);
     }
-    finish(c, node, &m, folded(c, nuc_cm_same(c, before, node, in)));
+    finish(c, node, &m, folded(c, nuc_emit_like(c->g, before, node, NUC_ARGS(nuc_node_arg(in)))));
     return true;
 }
 
@@ -123,7 +123,7 @@ bool nuc_cm_lower_slice(struct nuc_cm *c, struct nuc_node *node)
         return false;
     struct nuc_node *before = nuc_cm_place(&m.out);
     if (c->options->reference_compat || !nuc_cm_is_nhwc(m.in.node)) {
-        finish(c, node, &m, folded(c, nuc_cm_same(c, before, node, m.in.node)));
+        finish(c, node, &m, folded(c, nuc_emit_like(c->g, before, node, NUC_ARGS(nuc_node_arg(m.in.node)))));
         return true;
     }
     struct nuc_node *view = nuc_cm_as_nhwc(c, m.in.node, before);
@@ -348,7 +348,7 @@ bool nuc_cm_lower_clone(struct nuc_cm *c, struct nuc_node *node)
         return false;
     struct nuc_node *before = nuc_cm_place(&m.out);
     finish(c, node, &m,
-           c->options->reference_compat ? nuc_cm_same(c, before, node, m.in.node)
+           c->options->reference_compat ? nuc_emit_like(c->g, before, node, NUC_ARGS(nuc_node_arg(m.in.node)))
                                         : nuc_cm_in_order(c, m.in.node, &node->vals[0], before));
     return true;
 }

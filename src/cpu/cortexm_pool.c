@@ -536,7 +536,7 @@ bool nuc_cm_lower_nearest(struct nuc_cm *c, struct nuc_node *node)
         resize = nuc_emit(c->g, before, NUC_OP_NUCLEON_RESIZE_NEAREST, u.out.value,
                           NUC_ARGS(nuc_node_arg(in), nuc_ints_arg(node->vals[0].sizes + 2, 2)));
     } else {
-        resize = nuc_cm_same(c, before, node, u.in.node);
+        resize = nuc_emit_like(c->g, before, node, NUC_ARGS(nuc_node_arg(u.in.node)));
     }
     finish(c, &u, resize);
     return true;

@@ -111,9 +111,6 @@ static inline struct nuc_node *nuc_cm_place(const struct nuc_cm_result *result)
     return result->value->next;
 }
 
-/* The operator of `node` over `in`, other arguments as they are. */
-struct nuc_node *nuc_cm_same(struct nuc_cm *c, struct nuc_node *before, struct nuc_node *node, struct nuc_node *in);
-
 /* A quantize or dequantize node per tensor with the parameters of another one. */
 struct nuc_node *nuc_cm_insert_quant(struct nuc_graph *g, struct nuc_node *before, enum nuc_op op,
                                      struct nuc_node *input, const struct nuc_node *like);

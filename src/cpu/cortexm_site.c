@@ -264,17 +264,6 @@ void nuc_cm_replace_as(struct nuc_cm *c, const struct nuc_cm_value *in, const st
 
 /* ---- new nodes ---- */
 
-struct nuc_node *nuc_cm_same(struct nuc_cm *c, struct nuc_node *before, struct nuc_node *node, struct nuc_node *in)
-{
-    struct nuc_node *same = nuc_insert(c->g, before, node->op, node);
-
-    nuc_set_arg_node(same, c->g, NUC_SELF, in);
-    for (uint32_t i = 1; i < node->n_args; i++)
-        nuc_copy_arg(c->g, same, i, node, i);
-    nuc_infer_shape(c->g, same);
-    return same;
-}
-
 struct nuc_node *nuc_cm_insert_quant(struct nuc_graph *g, struct nuc_node *before, enum nuc_op op,
                                      struct nuc_node *input, const struct nuc_node *like)
 {

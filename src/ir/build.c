@@ -142,6 +142,13 @@ bool nuc_is_user(const struct nuc_node *node, const struct nuc_node *user)
     return false;
 }
 
+struct nuc_node *nuc_past_views(struct nuc_node *value)
+{
+    while (value != NULL && nuc_is_call(value) && nuc_op_family(value->op) == NUC_FAMILY_VIEW)
+        value = nuc_arg_node(value, NUC_SELF);
+    return value;
+}
+
 bool nuc_feeds_output(const struct nuc_node *node)
 {
     for (uint32_t i = 0; i < node->n_users; i++) {

@@ -487,6 +487,9 @@ uint32_t nuc_inputs(const struct nuc_node *node, struct nuc_node **out, uint32_t
 bool nuc_is_user(const struct nuc_node *node, const struct nuc_node *user);
 bool nuc_feeds_output(const struct nuc_node *node);
 
+/* What a value is another shape of, or itself. */
+struct nuc_node *nuc_past_views(struct nuc_node *value);
+
 /* Whether an operator works in place. */
 bool nuc_has_in_place(const struct nuc_graph *g);
 

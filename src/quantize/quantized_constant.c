@@ -64,32 +64,17 @@ static void normalize_dim_order(struct nuc_meta *meta)
         *meta = contiguous;
 }
 
-/* Fails when the channels of the constant are not those of the observer. */
-static struct nuc_slices slices_of(struct nuc_graph *g, const struct nuc_node *node, const struct nuc_observer *o)
-{
-    struct nuc_slices s = nuc_slices_along(&node->vals[0], o->spec.ch_axis);
-
-    if (o->spec.ch_axis >= 0 && (o->spec.ch_axis >= node->vals[0].rank || s.channels != o->n))
-        nuc_fail(g->cx, NUC_BAD_INPUT, "%s: %s does not have one value for each of %u channels", g->file,
-                 nuc_node_text(g->cx, node), (unsigned)o->n);
-    return s;
-}
-
-static void *quantize_logical(struct nuc_graph *g, const struct nuc_node *node, const float *x,
-                              const struct nuc_observer *o)
-{
-    struct nuc_slices s = slices_of(g, node, o);
-    void *logical = nuc_alloc_array(g->cx, s.count, nuc_dtype_size(o->spec.dtype));
-
-    for (size_t i = 0; s.inner != 0 && i < s.count / s.inner; i++)
-        quantize_slice(x + i * s.inner, s.inner, o, (uint32_t)(i % s.channels), logical, i * s.inner);
-    return logical;
-}
-
 const void *nuc_quantize_constant(struct nuc_graph *from, const struct nuc_node *node, const float *values,
                                   const struct nuc_observer *o, struct nuc_meta *meta)
 {
-    void *logical = quantize_logical(from, node, values, o);
+    /* Fails when the channels of the constant are not those of the observer. */
+    struct nuc_slices s = nuc_slices_along(&node->vals[0], o->spec.ch_axis);
+    if (o->spec.ch_axis >= 0 && (o->spec.ch_axis >= node->vals[0].rank || s.channels != o->n))
+        nuc_fail(from->cx, NUC_BAD_INPUT, "%s: %s does not have one value for each of %u channels", from->file,
+                 nuc_node_text(from->cx, node), (unsigned)o->n);
+    void *logical = nuc_alloc_array(from->cx, s.count, nuc_dtype_size(o->spec.dtype));
+    for (size_t i = 0; s.inner != 0 && i < s.count / s.inner; i++)
+        quantize_slice(values + i * s.inner, s.inner, o, (uint32_t)(i % s.channels), logical, i * s.inner);
 
     *meta = node->vals[0];
     meta->dtype = o->spec.dtype;

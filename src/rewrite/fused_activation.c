@@ -34,15 +34,3 @@ bool nuc_takes_activation(const struct nuc_node *node)
         return false;
     }
 }
-
-struct nuc_node *nuc_insert_activation(struct nuc_graph *g, struct nuc_node *before, struct nuc_node *activation,
-                                       struct nuc_node *input)
-{
-    struct nuc_node *made = nuc_insert(g, before, activation->op, activation);
-
-    nuc_set_arg_node(made, g, NUC_SELF, input);
-    for (uint32_t i = 1; i < activation->n_args; i++)
-        nuc_copy_arg(g, made, i, activation, i);
-    nuc_infer_shape(g, made);
-    return made;
-}

@@ -10,8 +10,4 @@ bool nuc_is_fused_activation(const struct nuc_node *node);
 /* A convolution of 2-D images or a matrix product whose result has two dimensions. */
 bool nuc_takes_activation(const struct nuc_node *node);
 
-/* activation(input) with the other arguments of `activation`, in front of `before`. */
-struct nuc_node *nuc_insert_activation(struct nuc_graph *g, struct nuc_node *before, struct nuc_node *activation,
-                                       struct nuc_node *input);
-
 #endif

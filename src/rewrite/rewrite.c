@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "ir/args.h"
+#include "ir/conv_args.h"
 
 struct nuc_node *nuc_operand(struct nuc_graph *g, const struct nuc_node *node, uint32_t index)
 {
@@ -46,6 +47,45 @@ struct nuc_node *nuc_emit(struct nuc_graph *g, struct nuc_node *before, enum nuc
     struct nuc_node *node = nuc_insert(g, before, op, from);
 
     nuc_set_args(g, node, args, n_args);
+    nuc_infer_shape(g, node);
+    return node;
+}
+
+struct nuc_node *nuc_emit_like(struct nuc_graph *g, struct nuc_node *before, const struct nuc_node *like,
+                               const struct nuc_arg *args, size_t n_args)
+{
+    struct nuc_node *node = nuc_insert(g, before, like->op, like);
+
+    nuc_set_args(g, node, args, n_args);
+    for (uint32_t i = (uint32_t)n_args; i < like->n_args; i++)
+        nuc_copy_arg(g, node, i, like, i);
+    nuc_infer_shape(g, node);
+    return node;
+}
+
+struct nuc_node *nuc_emit_conv_like(struct nuc_graph *g, struct nuc_node *before, const struct nuc_node *like,
+                                    struct nuc_node *const operands[3], int64_t groups)
+{
+    struct nuc_node *conv = nuc_insert(g, before, like->op, like);
+
+    for (uint32_t i = 0; i < like->n_args; i++) {
+        if (i <= NUC_CONV_BIAS)
+            nuc_set_arg_node(conv, g, i, operands[i]);
+        else
+            nuc_copy_arg(g, conv, i, like, i);
+    }
+    nuc_set_arg_int(conv, nuc_conv_args(like->op)->groups, groups);
+    nuc_infer_shape(g, conv);
+    return conv;
+}
+
+struct nuc_node *nuc_insert_quant(struct nuc_graph *g, struct nuc_node *before, enum nuc_op op, struct nuc_node *value,
+                                  const struct nuc_quant *parameters)
+{
+    struct nuc_node *node = nuc_insert(g, before, op, before);
+
+    nuc_set_arg_node(node, g, NUC_SELF, value);
+    nuc_set_quant(node, parameters);
     nuc_infer_shape(g, node);
     return node;
 }

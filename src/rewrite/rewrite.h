@@ -4,6 +4,7 @@
 
 #include "ir/graph.h"
 #include "ir/op_list.h"
+#include "ir/quant.h"
 
 /* Tensor argument `index`, which the operator cannot be without. */
 struct nuc_node *nuc_operand(struct nuc_graph *g, const struct nuc_node *node, uint32_t index);
@@ -26,6 +27,18 @@ struct nuc_node *nuc_insert_split(struct nuc_graph *g, struct nuc_node *before, 
 /* The same with arguments as NUC_ARGS() lists them, and its value inferred. */
 struct nuc_node *nuc_emit(struct nuc_graph *g, struct nuc_node *before, enum nuc_op op, const struct nuc_node *from,
                           const struct nuc_arg *args, size_t n_args);
+
+/* `like` once more in front of `before`, whose first arguments are these. */
+struct nuc_node *nuc_emit_like(struct nuc_graph *g, struct nuc_node *before, const struct nuc_node *like,
+                               const struct nuc_arg *args, size_t n_args);
+
+/* The same of a convolution with another input, weight, bias and number of groups. */
+struct nuc_node *nuc_emit_conv_like(struct nuc_graph *g, struct nuc_node *before, const struct nuc_node *like,
+                                    struct nuc_node *const operands[3], int64_t groups);
+
+/* A quantize or dequantize node of `value` with these parameters. */
+struct nuc_node *nuc_insert_quant(struct nuc_graph *g, struct nuc_node *before, enum nuc_op op, struct nuc_node *value,
+                                  const struct nuc_quant *parameters);
 
 /* The value in another type, by the dialect's operator; itself when it has that type. */
 struct nuc_node *nuc_insert_cast(struct nuc_graph *g, struct nuc_node *before, struct nuc_node *input,

@@ -62,11 +62,7 @@ static struct nuc_node *as_wanted(struct nuc_front_end *f, struct nuc_node *valu
                  "%s: --front-end: the input '%s' is %s without a scale: float32 and int8 are "
                  "made",
                  g->file, f->input->name, nuc_dtype_name(f->wanted.dtype));
-    struct nuc_node *quantize = nuc_insert(g, f->before, NUC_OP_QUANTIZE_PER_TENSOR, f->before);
-    nuc_set_arg_node(quantize, g, NUC_SELF, value);
-    nuc_set_quant(quantize, &q);
-    nuc_infer_shape(g, quantize);
-    return quantize;
+    return nuc_insert_quant(g, f->before, NUC_OP_QUANTIZE_PER_TENSOR, value, &q);
 }
 
 /* White space outside of texts goes. */

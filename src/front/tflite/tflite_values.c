@@ -172,16 +172,6 @@ struct nuc_ti_range nuc_ti_range(enum nuc_dtype dtype)
     }
 }
 
-/* Of constants: weights of eight bits, and numbers of channels, are about zero. */
-static struct nuc_ti_range constant_range(const struct nuc_lt_tensor *t)
-{
-    struct nuc_ti_range range = nuc_ti_range(t->dtype);
-
-    if (t->dtype == NUC_I8 || t->quant.count > 1)
-        range.low = -range.high;
-    return range;
-}
-
 /* A quantize or dequantize node with the parameters of `t`. */
 static struct nuc_node *quantization(struct nuc_ti *ti, enum nuc_op op, struct nuc_node *x,
                                      const struct nuc_lt_tensor *t, struct nuc_ti_range range)
@@ -205,7 +195,10 @@ struct nuc_node *nuc_ti_constant(struct nuc_ti *ti, const struct nuc_lt_tensor *
     size_t size = nuc_dtype_size(t->dtype);
     const uint8_t *bytes = t->data.data;
 
-    const struct nuc_ti_range range = constant_range(t);
+    /* Of constants: weights of eight bits, and numbers of channels, are about zero. */
+    struct nuc_ti_range range = nuc_ti_range(t->dtype);
+    if (t->dtype == NUC_I8 || t->quant.count > 1)
+        range.low = -range.high;
     bool quantized = t->quant.count > 0 && (nuc_ti_is_quantized(t) || t->dtype == NUC_I64);
     bool plain = t->dtype == NUC_F32 || t->dtype == NUC_BOOL || nuc_ti_is_index(t) ||
                  (t->quant.count == 0 && (t->dtype == NUC_I8 || t->dtype == NUC_I16));

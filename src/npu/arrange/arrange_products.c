@@ -16,16 +16,6 @@ static int32_t as_image(struct nuc_ltb *b, int32_t tensor)
     return image;
 }
 
-/* [O, I] as [O, 1, 1, I]. */
-static int32_t as_kernel(struct nuc_ltb *b, int32_t weight)
-{
-    const int32_t *from = nuc_ltb_at(b, weight)->shape, shape[4] = {from[0], 1, 1, from[1]};
-    int32_t kernel = nuc_ltb_duplicate(b, weight, "_kernel", true);
-
-    nuc_ltb_set_shape(b, kernel, shape, 4);
-    return kernel;
-}
-
 /* Zeros of the scales that a bias has. */
 static int32_t no_bias(struct nuc_ltb *b, int32_t x, int32_t kernel)
 {
@@ -46,7 +36,10 @@ static int32_t no_bias(struct nuc_ltb *b, int32_t x, int32_t kernel)
 static void append_convolution(struct nuc_ltb *b, const struct nuc_lt_op *product)
 {
     int32_t x = as_image(b, product->inputs[0]), y = as_image(b, product->outputs[0]);
-    int32_t kernel = as_kernel(b, product->inputs[1]);
+    /* [O, I] as [O, 1, 1, I]. */
+    const int32_t *from = nuc_ltb_at(b, product->inputs[1])->shape, shape[4] = {from[0], 1, 1, from[1]};
+    int32_t kernel = nuc_ltb_duplicate(b, product->inputs[1], "_kernel", true);
+    nuc_ltb_set_shape(b, kernel, shape, 4);
     int32_t bias = product->n_inputs > 2 && product->inputs[2] >= 0 ? product->inputs[2] : no_bias(b, x, kernel);
 
     b->debug_handle = product->debug_handle;

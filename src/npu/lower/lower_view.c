@@ -110,26 +110,6 @@ struct steps {
     int32_t perms[3][NUC_MAX_RANK];
 };
 
-/*
- * From the format of the input over torch's permutation to the format of the output. A constant input of one format
- * and an output of another keep torch's permutation: their data are moved already.
- */
-static struct steps format_steps(const struct nuc_node *node, uint32_t rank, const int32_t *perm)
-{
-    const struct nuc_node *input = nuc_arg_node(node, NUC_SELF);
-    bool first_in = input != NULL && input->format == NUC_CHANNELS_FIRST;
-    bool first_out = node->format == NUC_CHANNELS_FIRST;
-    bool moved = first_in != first_out && is_static_value(input);
-    struct steps s = {.count = 0};
-
-    if (first_in && !moved)
-        nuc_perm_to_first(s.perms[s.count++], rank);
-    memcpy(s.perms[s.count++], perm, rank * sizeof *perm);
-    if (first_out && !moved)
-        nuc_perm_to_last(s.perms[s.count++], rank);
-    return s;
-}
-
 /* The steps with those joined that have no cut between them; bit i of `cuts`: after step i. */
 static struct steps joined(const struct steps *s, uint32_t cuts, uint32_t rank)
 {
@@ -193,7 +173,20 @@ void nuc_lower_permute(struct nuc_lowering *l, const struct nuc_node *node, int3
         seen |= 1u << d;
         perm[i] = (int32_t)d;
     }
-    struct steps all = format_steps(node, rank, perm);
+    /*
+     * From the format of the input over torch's permutation to the format of the output. A constant input of one format
+     * and an output of another keep torch's permutation: their data are moved already.
+     */
+    const struct nuc_node *input = nuc_arg_node(node, NUC_SELF);
+    bool first_in = input != NULL && input->format == NUC_CHANNELS_FIRST;
+    bool first_out = node->format == NUC_CHANNELS_FIRST;
+    bool moved = first_in != first_out && is_static_value(input);
+    struct steps all = {.count = 0};
+    if (first_in && !moved)
+        nuc_perm_to_first(all.perms[all.count++], rank);
+    memcpy(all.perms[all.count++], perm, rank * sizeof *perm);
+    if (first_out && !moved)
+        nuc_perm_to_last(all.perms[all.count++], rank);
     struct steps s = fewest(l->b, x, &all);
     for (uint32_t i = 0; i + 1 < s.count; i++)
         x = nuc_ltb_transpose_before(l->b, x, s.perms[i], NUC_LTB_BETWEEN);

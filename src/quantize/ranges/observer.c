@@ -27,12 +27,6 @@ static void set_channels(struct nuc_context *cx, struct nuc_observer *o, uint32_
     o->max = nuc_alloc_array(cx, n, sizeof *o->max);
 }
 
-static bool has_histogram(enum nuc_observer_kind kind)
-{
-    return kind == NUC_OBSERVER_HISTOGRAM || kind == NUC_OBSERVER_MSE || kind == NUC_OBSERVER_PERCENTILE ||
-           kind == NUC_OBSERVER_AUTO;
-}
-
 struct nuc_observer *nuc_observer_new(struct nuc_context *cx, const struct nuc_qspec *spec)
 {
     struct nuc_observer *o = nuc_alloc(cx, sizeof *o);
@@ -43,7 +37,8 @@ struct nuc_observer *nuc_observer_new(struct nuc_context *cx, const struct nuc_q
     o->chosen = spec->observer == NUC_OBSERVER_AUTO ? NUC_OBSERVER_MIN_MAX : spec->observer;
     if (spec->kind == NUC_QSPEC_OBSERVED && spec->observer != NUC_OBSERVER_PER_CHANNEL_MIN_MAX)
         set_channels(cx, o, 1);
-    if (has_histogram(spec->observer))
+    if (spec->observer == NUC_OBSERVER_HISTOGRAM || spec->observer == NUC_OBSERVER_MSE ||
+        spec->observer == NUC_OBSERVER_PERCENTILE || spec->observer == NUC_OBSERVER_AUTO)
         o->histogram = nuc_alloc(cx, sizeof *o->histogram);
     return o;
 }

@@ -68,19 +68,6 @@ static bool is_whole(const struct nuc_node *x, const struct nuc_node *result)
     return nuc_elements(&x->vals[0]) == nuc_elements(&result->vals[0]);
 }
 
-/* The operator with other operands. */
-static struct nuc_node *with_operands(struct nuc_graph *g, struct nuc_node *node, struct nuc_node *a,
-                                      struct nuc_node *b)
-{
-    struct nuc_node *made = nuc_insert(g, node, node->op, node);
-
-    nuc_set_args(g, made, NUC_ARGS(nuc_node_arg(a), nuc_node_arg(b)));
-    for (uint32_t i = NUC_OTHER + 1; i < node->n_args; i++)
-        nuc_copy_arg(g, made, i, node, i);
-    nuc_infer_shape(g, made);
-    return made;
-}
-
 static bool form_outer_applies(const struct nuc_support *s, const struct nuc_node *node)
 {
     const struct nuc_node *a = nuc_arg_node(node, NUC_SELF), *b = nuc_arg_node(node, NUC_OTHER);
@@ -96,7 +83,8 @@ static struct nuc_node *form_outer(struct nuc_graph *g, struct nuc_node *node)
     bool first = nuc_is_static(b) ? false : nuc_is_static(a) || nuc_elements(&a->vals[0]) >= nuc_elements(&b->vals[0]);
     struct nuc_node *repeated = nuc_insert_expand(g, node, first ? a : b, node->vals[0].sizes, node->vals[0].rank);
 
-    return with_operands(g, node, first ? repeated : a, first ? b : repeated);
+    return nuc_emit_like(g, node, node,
+                         NUC_ARGS(nuc_node_arg(first ? repeated : a), nuc_node_arg(first ? b : repeated)));
 }
 
 /* x of expand(x); NULL for what is something else. */
@@ -123,8 +111,8 @@ static struct nuc_node *form_broadcast(struct nuc_graph *g, struct nuc_node *nod
     struct nuc_node *x = expanded(a);
 
     if (x != NULL && is_whole(b, node))
-        return with_operands(g, node, x, b);
-    return with_operands(g, node, a, expanded(b));
+        return nuc_emit_like(g, node, node, NUC_ARGS(nuc_node_arg(x), nuc_node_arg(b)));
+    return nuc_emit_like(g, node, node, NUC_ARGS(nuc_node_arg(a), nuc_node_arg(expanded(b))));
 }
 
 static bool is_constant_image(const struct nuc_node *x)
@@ -155,7 +143,7 @@ static struct nuc_node *form_plain_constant(struct nuc_graph *g, struct nuc_node
     struct nuc_node *a = plain(g, node, nuc_operand(g, node, NUC_SELF));
     struct nuc_node *b = plain(g, node, nuc_operand(g, node, NUC_OTHER));
 
-    return with_operands(g, node, a, b);
+    return nuc_emit_like(g, node, node, NUC_ARGS(nuc_node_arg(a), nuc_node_arg(b)));
 }
 
 /* ---- nothing ---- */

@@ -265,21 +265,12 @@ static struct nuc_node *insert_images(const struct build *b)
     return nuc_insert_reshaped(b->g, b->node, x, sizes, 4);
 }
 
-/* The operator over other channels with a constant kernel; `groups` of channels. */
-static struct nuc_node *insert_like(const struct build *b, struct nuc_node *x, float *ones, const int64_t weight[4],
-                                    int64_t groups, struct nuc_node *bias)
+/* The operator over other channels with a constant kernel. */
+static struct nuc_node *insert_like(const struct build *b, struct nuc_node *x, float *ones, const int64_t weight[4])
 {
-    struct nuc_node *conv = nuc_insert(b->g, b->node, b->node->op, b->node);
     struct nuc_node *constant = nuc_insert_floats(b->g, b->node, ones, weight, 4);
 
-    nuc_set_arg_node(conv, b->g, NUC_CONV_INPUT, x);
-    nuc_set_arg_node(conv, b->g, NUC_CONV_WEIGHT, constant);
-    nuc_set_arg_node(conv, b->g, NUC_CONV_BIAS, bias);
-    for (uint32_t i = NUC_CONV_BIAS + 1; i < nuc_op_schema(b->node->op)->n_args; i++)
-        nuc_copy_arg(b->g, conv, i, b->node, i);
-    nuc_set_arg_int(conv, b->c->args->groups, groups);
-    nuc_infer_shape(b->g, conv);
-    return conv;
+    return nuc_emit_conv_like(b->g, b->node, b->node, (struct nuc_node *[]){x, constant, NULL}, 1);
 }
 
 /* Channel (c, k) is what tap k of channel c reads. */
@@ -292,7 +283,7 @@ static struct nuc_node *windows_by_ones(const struct build *b, struct nuc_node *
 
     for (int64_t i = 0; i < channels; i++)
         ones[(i * c->inputs + i / c->taps) * c->taps + i % c->taps] = 1.0f;
-    return insert_like(b, x, ones, sizes, 1, NULL);
+    return insert_like(b, x, ones, sizes);
 }
 
 /* Channel (k, c) is what tap k of channel c reads. */
@@ -376,7 +367,7 @@ static struct nuc_node *products_first(const struct build *b)
         ones[at * c->taps + k] = 1.0f;
     }
     x = insert_product(b, x, weight);
-    return insert_bias_behind(b, insert_like(b, x, ones, c->args->transposed ? transposed : forward, 1, NULL));
+    return insert_bias_behind(b, insert_like(b, x, ones, c->args->transposed ? transposed : forward));
 }
 
 static struct nuc_node *form_windows_by_parts(struct nuc_graph *g, struct nuc_node *node)

@@ -403,13 +403,8 @@ static struct nuc_node *move_again(struct nuc_graph *g, struct nuc_node *node, c
 {
     struct nuc_node *input = nuc_operand(g, move, NUC_SELF);
     struct nuc_node *value = only_moves(input) ? move_again(g, node, input, activation) : activation;
-    struct nuc_node *again = nuc_insert(g, node, move->op, move);
 
-    nuc_set_arg_node(again, g, NUC_SELF, value);
-    for (uint32_t i = NUC_SELF + 1; i < move->n_args; i++)
-        nuc_copy_arg(g, again, i, move, i);
-    nuc_infer_shape(g, again);
-    return again;
+    return nuc_emit_like(g, node, move, NUC_ARGS(nuc_node_arg(value)));
 }
 
 static struct nuc_node *form_early_activation(struct nuc_graph *g, struct nuc_node *node)
@@ -418,7 +413,7 @@ static struct nuc_node *form_early_activation(struct nuc_graph *g, struct nuc_no
 
     while (only_moves(conv))
         conv = nuc_operand(g, conv, NUC_SELF);
-    return move_again(g, node, move, nuc_insert_activation(g, node, node, conv));
+    return move_again(g, node, move, nuc_emit_like(g, node, node, NUC_ARGS(nuc_node_arg(conv))));
 }
 
 /* ---- the forms ---- */

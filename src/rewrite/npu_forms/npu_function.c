@@ -321,24 +321,10 @@ static bool read_output(const struct nuc_node *node, struct nuc_quant *out)
     return node->n_users > 0 && is_int8(out);
 }
 
-/* quantize or dequantize(input) */
-static struct nuc_node *insert_quant(struct nuc_graph *g, struct nuc_node *node, enum nuc_op op, struct nuc_node *input,
-                                     const struct nuc_quant *q)
-{
-    struct nuc_node *made = nuc_insert(g, node, op, node);
-    struct nuc_meta meta = input->vals[0];
-
-    meta.dtype = op == NUC_OP_QUANTIZE_PER_TENSOR ? q->dtype : NUC_F32;
-    nuc_set_quant(made, q);
-    nuc_set_arg_node(made, g, NUC_SELF, input);
-    nuc_set_val(g, made, &meta);
-    return made;
-}
-
 static struct nuc_node *insert_dequantized(struct nuc_graph *g, struct nuc_node *node, struct nuc_node *quantized,
                                            const struct nuc_quant *q)
 {
-    return insert_quant(g, node, NUC_OP_DEQUANTIZE_PER_TENSOR, quantized, q);
+    return nuc_insert_quant(g, node, NUC_OP_DEQUANTIZE_PER_TENSOR, quantized, q);
 }
 
 /* The largest number of a scale, so that nothing of it is rounded away. */
@@ -431,6 +417,6 @@ struct nuc_node *nuc_to_npu_function(const struct nuc_support *s, struct nuc_nod
         struct nuc_node *value = insert_step(g, node, &best->steps[k - 1], values, &scales);
         if (k == best->n_steps)
             return value;
-        values[k] = insert_quant(g, node, NUC_OP_QUANTIZE_PER_TENSOR, value, &scales.of[k]);
+        values[k] = nuc_insert_quant(g, node, NUC_OP_QUANTIZE_PER_TENSOR, value, &scales.of[k]);
     }
 }

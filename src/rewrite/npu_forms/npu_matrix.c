@@ -312,7 +312,7 @@ static struct nuc_node *unscaled(struct nuc_graph *g, struct nuc_node *node, str
         return nuc_operand(g, mul, NUC_SELF);
     }
     struct nuc_node *inner = unscaled(g, node, nuc_operand(g, factor, NUC_SELF), scale);
-    return nuc_insert_with_operands(g, node, factor, &inner, 1);
+    return nuc_emit_like(g, node, factor, NUC_ARGS(nuc_node_arg(inner)));
 }
 
 /* The number goes behind the product, whose kernel takes it with it. */
@@ -410,7 +410,8 @@ static struct nuc_node *form_activation(struct nuc_graph *g, struct nuc_node *no
     struct nuc_node *product = nuc_operand(g, nuc_operand(g, node, NUC_SELF), NUC_SELF);
     const struct nuc_meta out = node->vals[0];
 
-    return nuc_insert_reshaped(g, node, nuc_insert_activation(g, node, node, product), out.sizes, out.rank);
+    return nuc_insert_reshaped(g, node, nuc_emit_like(g, node, node, NUC_ARGS(nuc_node_arg(product))), out.sizes,
+                               out.rank);
 }
 
 /* ---- softmax ---- */

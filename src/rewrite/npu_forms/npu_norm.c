@@ -670,20 +670,13 @@ static struct nuc_node *form_squares(const struct nuc_support *s, struct nuc_nod
     return nuc_insert_reshaped(g, node, x, out.sizes, out.rank);
 }
 
-static const struct nuc_node *past_views(const struct nuc_node *value)
-{
-    while (value != NULL && nuc_is_call(value) && nuc_op_family(value->op) == NUC_FAMILY_VIEW)
-        value = nuc_arg_node(value, NUC_SELF);
-    return value;
-}
-
 /* As form_squares() builds it. */
-static bool is_sum_of_squares(const struct nuc_node *value)
+static bool is_sum_of_squares(struct nuc_node *value)
 {
-    const struct nuc_node *sum = past_views(value);
+    const struct nuc_node *sum = nuc_past_views(value);
 
     return sum != NULL && sum->op == NUC_OP_BMM &&
-           past_views(nuc_arg_node(sum, NUC_SELF)) == past_views(nuc_arg_node(sum, NUC_OTHER));
+           nuc_past_views(nuc_arg_node(sum, NUC_SELF)) == nuc_past_views(nuc_arg_node(sum, NUC_OTHER));
 }
 
 static bool form_root_applies(const struct nuc_support *s, const struct nuc_node *node)

@@ -90,7 +90,7 @@ static struct nuc_node *moved(struct nuc_graph *g, struct nuc_node *node, struct
         return inner;
     if (nuc_op_family(x->op) == NUC_FAMILY_VIEW)
         return nuc_insert_reshaped(g, node, inner, out.sizes, out.rank);
-    return nuc_insert_with_operands(g, node, x, &inner, 1);
+    return nuc_emit_like(g, node, x, NUC_ARGS(nuc_node_arg(inner)));
 }
 
 static struct nuc_node *layer_of(struct nuc_graph *g, struct nuc_node *node, const struct nuc_node *linear,
@@ -439,7 +439,7 @@ static struct nuc_node *with_unknown(struct nuc_graph *g, struct nuc_node *node,
         return nuc_insert_cat(g, node, parts, count, nuc_dim(x, NUC_ARG(CAT, dim), 0, x->vals[0].rank));
     }
     first = with_unknown(g, node, first, depth - 1);
-    return nuc_insert_with_operands(g, node, x, &first, 1);
+    return nuc_emit_like(g, node, x, NUC_ARGS(nuc_node_arg(first)));
 }
 
 /* Which rows of what a norm reads are constant: places along one dimension, for all others. */
@@ -518,7 +518,7 @@ static struct nuc_node *to_norm_of_unknown(struct nuc_graph *g, struct nuc_node 
     for (int known = 0; known < 2; known++) {
         struct nuc_node *of = known ? nuc_insert_floats(g, node, k.values, x->vals[0].sizes, x->vals[0].rank) : x;
         of = taken(g, node, of, (struct nuc_places){at[known], n[known], k.dim});
-        rows_of[known] = nuc_insert_with_operands(g, node, node, &of, 1);
+        rows_of[known] = nuc_emit_like(g, node, node, NUC_ARGS(nuc_node_arg(of)));
         n[known] = 0;
     }
     const struct nuc_meta *m = &rows_of[1]->vals[0];

@@ -18,32 +18,16 @@ static enum nuc_op two_dimensional(const struct nuc_conv_args *args)
 static struct nuc_node *insert_reshaped(struct nuc_graph *g, struct nuc_node *before, enum nuc_op op,
                                         struct nuc_node *input)
 {
-    struct nuc_node *node = nuc_insert(g, before, op, input);
-
-    nuc_set_arg_node(node, g, NUC_SELF, input);
-    nuc_set_arg_int(node, NUC_ARG(UNSQUEEZE, dim), -2);
-    nuc_infer_shape(g, node);
-    return node;
-}
-
-static struct nuc_node *insert_quant(struct nuc_graph *g, struct nuc_node *before, enum nuc_op op,
-                                     struct nuc_node *input, const struct nuc_quant *q)
-{
-    struct nuc_node *node = nuc_insert(g, before, op, before);
-
-    nuc_set_arg_node(node, g, NUC_SELF, input);
-    nuc_set_quant(node, q);
-    nuc_infer_shape(g, node);
-    return node;
+    return nuc_emit(g, before, op, input, NUC_ARGS(nuc_node_arg(input), nuc_int_arg(-2)));
 }
 
 /* What a reshape of quantized values gives is quantized with the same parameters: a cluster of its own. */
 static struct nuc_node *insert_pair(struct nuc_graph *g, struct nuc_node *before, struct nuc_node *value,
                                     const struct nuc_quant *q)
 {
-    struct nuc_node *quantized = insert_quant(g, before, NUC_OP_QUANTIZE_PER_TENSOR, value, q);
+    struct nuc_node *quantized = nuc_insert_quant(g, before, NUC_OP_QUANTIZE_PER_TENSOR, value, q);
 
-    return insert_quant(g, before, NUC_OP_DEQUANTIZE_PER_TENSOR, quantized, q);
+    return nuc_insert_quant(g, before, NUC_OP_DEQUANTIZE_PER_TENSOR, quantized, q);
 }
 
 /* Weight [O, I, K] to [O, I, 1, K], or [I, O, K] to [I, O, 1, K]. */
@@ -65,12 +49,8 @@ static struct nuc_node *widen_weight(struct nuc_graph *g, struct nuc_node *conv)
         return widen_constant(g, weight);
     if (!nuc_is_dequantize(weight))
         return insert_reshaped(g, conv, NUC_OP_UNSQUEEZE, weight);
-    struct nuc_node *wide = nuc_insert(g, conv, weight->op, weight);
-    for (uint32_t i = 0; i < weight->n_args; i++)
-        nuc_copy_arg(g, wide, i, weight, i);
-    nuc_set_arg_node(wide, g, NUC_SELF, widen_constant(g, nuc_operand(g, weight, NUC_SELF)));
-    nuc_infer_shape(g, wide);
-    return wide;
+    struct nuc_node *wide = widen_constant(g, nuc_operand(g, weight, NUC_SELF));
+    return nuc_emit_like(g, conv, weight, NUC_ARGS(nuc_node_arg(wide)));
 }
 
 /* The number of the new dimension, in front of that of the one there is. */
@@ -119,11 +99,11 @@ static void widen(struct nuc_graph *g, struct nuc_node *conv)
     if (conv->vals[0].rank == 3 && last->n_users == 1 && last->users[0]->op == NUC_OP_BATCH_NORM &&
         nuc_arg_node(last->users[0], NUC_SELF) == last) {
         last = gone[n_gone++] = last->users[0];
-        wide = nuc_insert_activation(g, conv, last, wide);
+        wide = nuc_emit_like(g, conv, last, NUC_ARGS(nuc_node_arg(wide)));
     }
     if (last->n_users == 1 && nuc_is_fused_activation(last->users[0])) {
         last = gone[n_gone++] = last->users[0];
-        wide = nuc_insert_activation(g, conv, last, wide);
+        wide = nuc_emit_like(g, conv, last, NUC_ARGS(nuc_node_arg(wide)));
     }
     struct nuc_quant q;
     if (last->n_users == 1 && nuc_quantize_quant(last->users[0], &q) && !q.per_channel)
@@ -134,26 +114,21 @@ static void widen(struct nuc_graph *g, struct nuc_node *conv)
         nuc_remove_node(g, gone[--n_gone]);
 }
 
-static bool widen_float(struct nuc_graph *g, struct nuc_node *conv)
+/* A weight that is computed becomes [O, I, 1, K] where it is. */
+static bool widen_any(struct nuc_graph *g, struct nuc_node *conv)
 {
     const struct nuc_node *weight = nuc_operand(g, conv, NUC_CONV_WEIGHT), *bias = nuc_arg_node(conv, NUC_CONV_BIAS);
-    bool can = nuc_is_static(weight) && weight->vals[0].rank == 3 && (bias == NULL || nuc_is_static(bias));
+    bool can = (nuc_is_static(weight) || weight->vals[0].dtype == NUC_F32) && weight->vals[0].rank == 3 &&
+               (bias == NULL || nuc_is_static(bias));
 
     if (can)
         widen(g, conv);
     return can;
 }
 
-/* A weight that is computed becomes [O, I, 1, K] where it is. */
-static bool widen_any(struct nuc_graph *g, struct nuc_node *conv)
+static bool widen_float(struct nuc_graph *g, struct nuc_node *conv)
 {
-    const struct nuc_node *weight = nuc_operand(g, conv, NUC_CONV_WEIGHT), *bias = nuc_arg_node(conv, NUC_CONV_BIAS);
-    bool computed = !nuc_is_static(weight) && weight->vals[0].dtype == NUC_F32 && weight->vals[0].rank == 3 &&
-                    (bias == NULL || nuc_is_static(bias));
-
-    if (computed)
-        widen(g, conv);
-    return computed || widen_float(g, conv);
+    return nuc_is_static(nuc_operand(g, conv, NUC_CONV_WEIGHT)) && widen_any(g, conv);
 }
 
 static bool widen_quantized(struct nuc_graph *g, struct nuc_node *conv)

@@ -14,13 +14,6 @@
 
 enum { MOST_STATES = 2 };
 
-static struct nuc_node *past_views(struct nuc_node *value)
-{
-    while (value != NULL && nuc_is_call(value) && nuc_op_family(value->op) == NUC_FAMILY_VIEW)
-        value = nuc_arg_node(value, NUC_SELF);
-    return value;
-}
-
 /* ---- the chain ---- */
 
 static bool is_step(const struct nuc_node *node)
@@ -34,7 +27,7 @@ static bool is_step(const struct nuc_node *node)
 /* Item `index` of the step is the value, past views; a hidden state is the result, too. */
 static bool is_state_of(struct nuc_node *value, const struct nuc_node *step, uint32_t state)
 {
-    value = past_views(value);
+    value = nuc_past_views(value);
     return value != NULL && (nuc_is_item(value, state + 1) || (state == 0 && nuc_is_item(value, 0))) &&
            nuc_arg_node(value, NUC_SELF) == step;
 }
@@ -95,7 +88,7 @@ struct part {
 
 static bool read_part(struct nuc_node *value, struct part *p)
 {
-    const struct nuc_node *slice = past_views(value);
+    const struct nuc_node *slice = nuc_past_views(value);
 
     if (slice == NULL || !nuc_is_call(slice) || slice->op != NUC_OP_SLICE ||
         nuc_integer(slice, NUC_ARG(SLICE, step), 1) != 1)
@@ -188,7 +181,7 @@ static bool is_pair(const struct joined *f, const struct joined *j)
                 f->part.at == j->part.at && f->steps == j->steps;
 
     for (uint32_t s = 0; same && s < b->n_states; s++)
-        same = stands_before(j->g, past_views(b->states[s]), f->layer);
+        same = stands_before(j->g, nuc_past_views(b->states[s]), f->layer);
     return same;
 }
 
@@ -206,7 +199,7 @@ static void insert_pair(struct joined *f, struct joined *j)
     }
     for (uint32_t s = 0; s < j->r.n_states; s++) {
         const struct nuc_meta *m = &j->r.states[s]->vals[0];
-        struct nuc_node *own = nuc_insert_reshaped(g, before, past_views(j->r.states[s]), m->sizes, 3);
+        struct nuc_node *own = nuc_insert_reshaped(g, before, nuc_past_views(j->r.states[s]), m->sizes, 3);
         struct nuc_node *both[2] = {f->r.states[s], own};
         states[s] = nuc_insert_cat(g, before, both, 2, 0);
     }
@@ -278,7 +271,7 @@ static bool is_at(const struct joined *j, struct nuc_node *value, int64_t place)
     struct part p;
 
     if (place == place_of(j, j->steps - 1))
-        return past_views(value) == j->states[0];
+        return nuc_past_views(value) == j->states[0];
     return read_part(value, &p) && p.of == j->sequence && p.dim == (j->batch_first ? 1 : 0) && p.at == place;
 }
 

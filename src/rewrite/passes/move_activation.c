@@ -2,6 +2,7 @@
  * activation(cat(a, b, ...)) becomes cat(activation(a), activation(b), ...) when convolutions or matrix products make
  * all of a, b, ...: each is then computed and quantized together with its activation.
  */
+#include "ir/args.h"
 #include "rewrite/fused_activation.h"
 #include "rewrite/pass_list.h"
 #include "rewrite/rewrite.h"
@@ -32,7 +33,7 @@ static bool move(struct nuc_graph *g, struct nuc_node *cat)
         struct nuc_node *input = inputs->u.nodes[i];
         if (!nuc_takes_activation(input))
             continue;
-        struct nuc_node *made = nuc_insert_activation(g, input->next, activation, input);
+        struct nuc_node *made = nuc_emit_like(g, input->next, activation, NUC_ARGS(nuc_node_arg(input)));
         nuc_replace_uses(g, input, made, made);
     }
     nuc_replace_uses(g, activation, cat, NULL);

@@ -59,19 +59,6 @@ static struct nuc_node *twin_of(struct nuc_graph *g, const struct nuc_node *quan
     return NULL;
 }
 
-static struct nuc_node *insert_dequantize(struct nuc_graph *g, struct nuc_node *before, struct nuc_node *value,
-                                          const struct nuc_quant *parameters)
-{
-    struct nuc_node *node = nuc_insert(g, before, NUC_OP_DEQUANTIZE_PER_TENSOR, before);
-    struct nuc_meta meta = value->vals[0];
-
-    meta.dtype = NUC_F32;
-    nuc_set_arg_node(node, g, NUC_SELF, value);
-    nuc_set_quant(node, parameters);
-    nuc_set_val(g, node, &meta);
-    return node;
-}
-
 static void multiply(struct nuc_graph *g, struct nuc_node *quantize, const struct nuc_node *from)
 {
     const struct nuc_meta one = nuc_meta_make(NUC_I8, &(int64_t){1}, 1);
@@ -80,10 +67,11 @@ static void multiply(struct nuc_graph *g, struct nuc_node *quantize, const struc
     if (!nuc_dequantize_quant(from, &parameters))
         return;
     struct nuc_node *factor = nuc_add_constant(g, "one", &one, &(int8_t){1});
-    struct nuc_node *x = insert_dequantize(g, quantize, nuc_operand(g, from, NUC_SELF), &parameters);
+    struct nuc_node *x =
+        nuc_insert_quant(g, quantize, NUC_OP_DEQUANTIZE_PER_TENSOR, nuc_operand(g, from, NUC_SELF), &parameters);
     struct nuc_node *product = nuc_insert(g, quantize, NUC_OP_MUL, quantize);
     nuc_set_arg_node(product, g, NUC_SELF, x);
-    nuc_set_arg_node(product, g, NUC_OTHER, insert_dequantize(g, product, factor, &unit));
+    nuc_set_arg_node(product, g, NUC_OTHER, nuc_insert_quant(g, product, NUC_OP_DEQUANTIZE_PER_TENSOR, factor, &unit));
     nuc_set_val(g, product, &x->vals[0]);
     product->is_step = true;
     nuc_set_arg_node(quantize, g, NUC_SELF, product);

@@ -73,15 +73,8 @@ static bool split_conv(struct nuc_graph *g, struct nuc_node *conv)
     split_input(&s);
     struct nuc_node *before = s.conv;
     for (uint32_t k = 0; k < s.groups; k++) {
-        struct nuc_node *part = nuc_insert(s.g, before, s.conv->op, s.conv);
-        nuc_set_arg_node(part, s.g, NUC_CONV_INPUT, s.inputs[k]);
-        nuc_set_arg_node(part, s.g, NUC_CONV_WEIGHT, s.weights[k]);
-        nuc_set_arg_node(part, s.g, NUC_CONV_BIAS, s.biases[k]);
-        for (uint32_t i = s.args->stride; i < s.args->groups; i++)
-            nuc_copy_arg(s.g, part, i, s.conv, i);
-        nuc_set_arg_int(part, s.args->groups, 1);
-        nuc_infer_shape(s.g, part);
-        before = s.parts[k] = part;
+        struct nuc_node *operands[] = {s.inputs[k], s.weights[k], s.biases[k]};
+        before = s.parts[k] = nuc_emit_conv_like(s.g, before, s.conv, operands, 1);
     }
     nuc_replace_uses(g, conv, nuc_insert_cat(g, conv, s.parts, s.groups, s.channels), NULL);
     nuc_remove_node(g, conv);

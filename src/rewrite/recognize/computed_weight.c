@@ -432,21 +432,6 @@ static float *weight_of(const struct conv *c)
 
 /* ---- one term ---- */
 
-/* The operator with another input, weight and number of groups, and without a bias. */
-static struct nuc_node *insert_like(const struct conv *c, struct nuc_node *x, struct nuc_node *weight, int64_t groups)
-{
-    struct nuc_node *conv = nuc_insert(c->g, c->node, c->node->op, c->node);
-
-    for (uint32_t i = 0; i < nuc_op_schema(c->node->op)->n_args; i++)
-        nuc_copy_arg(c->g, conv, i, c->node, i);
-    nuc_set_arg_node(conv, c->g, NUC_CONV_INPUT, x);
-    nuc_set_arg_node(conv, c->g, NUC_CONV_WEIGHT, weight);
-    nuc_set_arg_node(conv, c->g, NUC_CONV_BIAS, NULL);
-    nuc_set_arg_int(conv, c->args->groups, groups);
-    nuc_infer_shape(c->g, conv);
-    return conv;
-}
-
 static struct nuc_node *insert_conv(const struct conv *c, struct nuc_node *x, const float *weight)
 {
     const struct nuc_meta *old = nuc_input_meta(c->node, NUC_CONV_WEIGHT);
@@ -454,7 +439,8 @@ static struct nuc_node *insert_conv(const struct conv *c, struct nuc_node *x, co
 
     memcpy(sizes, old->sizes, sizeof sizes);
     weight_sizes(c, sizes);
-    return insert_like(c, x, nuc_insert_floats(c->g, c->node, weight, sizes, old->rank), groups_of(c));
+    struct nuc_node *operands[] = {x, nuc_insert_floats(c->g, c->node, weight, sizes, old->rank), NULL};
+    return nuc_emit_conv_like(c->g, c->node, c->node, operands, groups_of(c));
 }
 
 /* The bias, and what a batch norm makes of it: for each channel, or those of each sample one after the other. */
@@ -745,7 +731,8 @@ static struct nuc_node *with_norm(const struct conv *c)
                       NUC_ARGS(nuc_node_arg(u.value), nuc_node_arg(weight), nuc_node_arg(added)));
     weight = nuc_insert_reshaped(c->g, c->node, weight, old->vals[0].sizes, old->vals[0].rank);
     struct nuc_node *x = c->batch == 1 ? c->x : nuc_operand(c->g, c->node, NUC_CONV_INPUT);
-    return finish(c, insert_like(c, x, weight, c->batch * c->groups));
+    return finish(
+        c, nuc_emit_conv_like(c->g, c->node, c->node, (struct nuc_node *[]){x, weight, NULL}, c->batch * c->groups));
 }
 
 /* ---- any ---- */
@@ -810,11 +797,10 @@ static struct nuc_node *with_bias_added(struct nuc_graph *g, struct nuc_node *no
         node->vals[0].rank < args->spatial + 1)
         return NULL;
     int64_t sizes[NUC_MAX_RANK] = {elements_of(bias), 1, 1, 1};
-    struct nuc_node *conv = nuc_insert(g, node, node->op, node);
-    for (uint32_t i = 0; i < nuc_op_schema(node->op)->n_args; i++)
-        nuc_copy_arg(g, conv, i, node, i);
+    struct nuc_node *x = nuc_operand(g, node, NUC_CONV_INPUT), *weight = nuc_operand(g, node, NUC_CONV_WEIGHT);
+    struct nuc_node *conv =
+        nuc_emit_like(g, node, node, NUC_ARGS(nuc_node_arg(x), nuc_node_arg(weight), nuc_node_arg(NULL)));
     nuc_set_arg_node(conv, g, NUC_CONV_BIAS, NULL);
-    nuc_infer_shape(g, conv);
     return nuc_insert_binary(g, node, NUC_OP_ADD, conv, nuc_insert_reshaped(g, node, bias, sizes, 1 + args->spatial));
 }
 

@@ -399,18 +399,6 @@ bool nuc_take_labelled(struct nuc_graph *g, struct nuc_labelled_sum *e, const fa
 
 /* ---- building ---- */
 
-/* How far apart the elements of a factor are along each label. */
-static void find_strides(const struct nuc_labelled_sum *e, const factor *f, size_t strides[NUC_MAX_LABELS])
-{
-    size_t stride = 1;
-
-    memset(strides, 0, NUC_MAX_LABELS * sizeof *strides);
-    for (uint32_t i = f->count; i-- > 0;) {
-        strides[f->labels[i]] = stride;
-        stride *= (size_t)e->sizes[f->labels[i]];
-    }
-}
-
 static double raised(double x, int power)
 {
     return power == 1 ? x : power == 2 ? x * x : pow(x, power);
@@ -438,8 +426,16 @@ float *nuc_known_product(struct nuc_graph *g, const struct nuc_labelled_sum *e, 
         summed *= i < count ? 1 : (size_t)e->sizes[order[i]];
     }
     for (uint32_t k = 0; k < t->count; k++) {
-        if (t->factors[k].known != NULL)
-            find_strides(e, &t->factors[k], strides[k]);
+        if (t->factors[k].known != NULL) {
+            /* How far apart the elements of a factor are along each label. */
+            const factor *f = &t->factors[k];
+            size_t stride = 1;
+            memset(strides[k], 0, NUC_MAX_LABELS * sizeof *strides[k]);
+            for (uint32_t i = f->count; i-- > 0;) {
+                strides[k][f->labels[i]] = stride;
+                stride *= (size_t)e->sizes[f->labels[i]];
+            }
+        }
     }
     float *out = nuc_alloc_array(g->cx, total / summed, sizeof *out);
     double sum = 0;

@@ -319,13 +319,7 @@ static struct nuc_node *to_logarithm(struct nuc_graph *g, struct nuc_node *node)
     /* The same moves of another value. */
     struct nuc_node *value = logarithm(g, node, &p);
     for (uint32_t i = p.n_moves; i-- > 0;) {
-        const struct nuc_node *move = p.moves[i];
-        struct nuc_node *copy = nuc_insert(g, node, move->op, move);
-        for (uint32_t k = 0; k < move->n_args; k++)
-            nuc_copy_arg(g, copy, k, move, k);
-        nuc_set_arg_node(copy, g, NUC_SELF, value);
-        nuc_infer_shape(g, copy);
-        value = copy;
+        value = nuc_emit_like(g, node, p.moves[i], NUC_ARGS(nuc_node_arg(value)));
     }
     struct nuc_node *y = value;
     if (p.min > 0)

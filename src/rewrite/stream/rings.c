@@ -50,25 +50,14 @@ static const struct nuc_quant unit = {
 
 /* ---- nodes ---- */
 
-static struct nuc_node *add_quant(struct nuc_graph *g, struct nuc_node *before, enum nuc_op op, struct nuc_node *value,
-                                  const struct nuc_quant *q)
-{
-    struct nuc_node *node = nuc_insert(g, before, op, before);
-
-    nuc_set_arg_node(node, g, NUC_SELF, value);
-    nuc_set_quant(node, q);
-    nuc_infer_shape(g, node);
-    return node;
-}
-
 /* The value as it is quantized; q NULL: as it is. */
 static struct nuc_node *quantized(struct nuc_graph *g, struct nuc_node *before, struct nuc_node *value,
                                   const struct nuc_quant *q)
 {
     if (q == NULL)
         return value;
-    struct nuc_node *node = add_quant(g, before, NUC_OP_QUANTIZE_PER_TENSOR, value, q);
-    return add_quant(g, before, NUC_OP_DEQUANTIZE_PER_TENSOR, node, q);
+    struct nuc_node *node = nuc_insert_quant(g, before, NUC_OP_QUANTIZE_PER_TENSOR, value, q);
+    return nuc_insert_quant(g, before, NUC_OP_DEQUANTIZE_PER_TENSOR, node, q);
 }
 
 static struct nuc_node *part(struct nuc_graph *g, struct nuc_node *before, struct nuc_node *value, uint32_t axis,
@@ -173,7 +162,7 @@ static struct nuc_node *mask_of(struct rings *r, struct nuc_node *before, const 
     const struct nuc_meta meta = nuc_meta_make(q != NULL ? NUC_I8 : NUC_F32, sizes, wanted->rank);
     struct nuc_node *ones = nuc_insert_filled(g, before, &meta, 1);
     if (q != NULL)
-        ones = add_quant(g, before, NUC_OP_DEQUANTIZE_PER_TENSOR, ones, q);
+        ones = nuc_insert_quant(g, before, NUC_OP_DEQUANTIZE_PER_TENSOR, ones, q);
     double *zeros = nuc_alloc_array(g->cx, (size_t)wanted->delay, sizeof *zeros);
     struct nuc_node *both = put_behind_state(r, before, ones, wanted->axis, wanted->delay, zeros, "stream_begun", q);
     r->masks = nuc_grow(g->cx, r->masks, &r->masks_capacity, r->n_masks + 1, sizeof *r->masks);
@@ -248,7 +237,7 @@ static void make_ring(struct rings *r, struct nuc_node *before, struct nuc_node 
     struct nuc_node *value = base;
 
     if (q != NULL)
-        value = add_quant(r->g, before, NUC_OP_DEQUANTIZE_PER_TENSOR, value, q);
+        value = nuc_insert_quant(r->g, before, NUC_OP_DEQUANTIZE_PER_TENSOR, value, q);
     ring->axis = t->axis;
     if (ring->turned) {
         value = turned(r->g, before, value, ring->order, q);

@@ -65,21 +65,6 @@ static struct nuc_node *constant_indices(const struct padding *p, int64_t start,
 
 /* ---- circular ---- */
 
-static struct nuc_node *insert_empty(const struct padding *p, const struct nuc_meta *out)
-{
-    struct nuc_node *empty = nuc_insert(p->g, p->node, NUC_OP_EMPTY_DIM_ORDER, p->node);
-    int64_t order[NUC_MAX_RANK];
-
-    for (uint32_t i = 0; i < out->rank; i++)
-        order[i] = i;
-    nuc_set_arg_ints(empty, p->g, NUC_SELF, out->sizes, out->rank);
-    nuc_set_arg_dtype(empty, NUC_ARG(EMPTY_DIM_ORDER, dtype), out->dtype);
-    nuc_set_arg_bool(empty, NUC_ARG(EMPTY_DIM_ORDER, pin_memory), false);
-    nuc_set_arg_ints(empty, p->g, NUC_ARG(EMPTY_DIM_ORDER, dim_order), order, out->rank);
-    nuc_infer_shape(p->g, empty);
-    return empty;
-}
-
 static struct nuc_node *insert_scatter(const struct padding *p, struct nuc_node *into, struct nuc_node *from,
                                        uint32_t dim, int64_t start, int64_t end)
 {
@@ -130,7 +115,15 @@ static struct nuc_node *to_circular(const struct padding *p)
 {
     const struct nuc_meta out = p->node->vals[0];
     /* Writes the input into the middle of `empty`: slice after slice inwards, then back outwards. */
-    struct nuc_node *empty = insert_empty(p, &out);
+    struct nuc_node *empty = nuc_insert(p->g, p->node, NUC_OP_EMPTY_DIM_ORDER, p->node);
+    int64_t order[NUC_MAX_RANK];
+    for (uint32_t i = 0; i < out.rank; i++)
+        order[i] = i;
+    nuc_set_arg_ints(empty, p->g, NUC_SELF, out.sizes, out.rank);
+    nuc_set_arg_dtype(empty, NUC_ARG(EMPTY_DIM_ORDER, dtype), out.dtype);
+    nuc_set_arg_bool(empty, NUC_ARG(EMPTY_DIM_ORDER, pin_memory), false);
+    nuc_set_arg_ints(empty, p->g, NUC_ARG(EMPTY_DIM_ORDER, dim_order), order, out.rank);
+    nuc_infer_shape(p->g, empty);
     struct nuc_node *outer[NUC_MAX_RANK], *value = empty, *taken = p->input;
 
     for (uint32_t i = 0; i < p->n_dims; i++) {

@@ -24,13 +24,13 @@ struct nuc_node *nuc_to_same(struct nuc_graph *g, struct nuc_node *node)
 
 /* ---- hardswish, hardsigmoid ---- */
 
-/* Constants that tracing lifts become buffers in front of the inputs, numbered on from the buffers there are. */
-static struct nuc_node *insert_number(struct nuc_graph *g, int64_t value)
+/* A number as operand of float arithmetic. */
+static struct nuc_node *insert_float(struct nuc_graph *g, struct nuc_node *node, int64_t value)
 {
+    /* Constants that tracing lifts become buffers in front of the inputs, numbered on from the buffers there are. */
     struct nuc_meta meta = nuc_meta_make(NUC_I64, NULL, 0);
     struct nuc_node *first_input = NULL;
     uint32_t buffers = 0;
-
     for (struct nuc_node *n = g->first; n != NULL && nuc_is_placeholder(n); n = n->next) {
         buffers += n->input_kind == NUC_BUFFER;
         if (n->input_kind == NUC_USER_INPUT && first_input == NULL)
@@ -41,13 +41,6 @@ static struct nuc_node *insert_number(struct nuc_graph *g, int64_t value)
     number->input_kind = NUC_BUFFER;
     if (first_input != NULL)
         nuc_move_before(g, number, first_input);
-    return number;
-}
-
-/* A number as operand of float arithmetic. */
-static struct nuc_node *insert_float(struct nuc_graph *g, struct nuc_node *node, int64_t value)
-{
-    struct nuc_node *number = insert_number(g, value);
     struct nuc_node *copy = nuc_insert(g, node, NUC_OP_TO_DIM_ORDER_COPY, node);
 
     nuc_set_arg_node(copy, g, NUC_SELF, number);

@@ -132,21 +132,6 @@ static const struct nuc_support_rule pad_target[] = {
 
 /* ---- permute_copy: self, dims ---- */
 
-static bool read_permutation(const struct nuc_node *node, uint32_t rank, struct perm31 *out)
-{
-    const struct nuc_arg *dims = nuc_arg_at(node, NUC_ARG(PERMUTE, dims));
-
-    if (dims->kind != NUC_ARG_INTS || dims->count != rank)
-        return false;
-    for (uint32_t i = 0; i < rank; i++) {
-        int64_t d = dims->u.ints[i] < 0 ? dims->u.ints[i] + rank : dims->u.ints[i];
-        if (d < 0 || d >= (int64_t)rank)
-            return false;
-        out->map[i] = (uint32_t)d;
-    }
-    return true;
-}
-
 /*
  * Between formats a permutation is up to three transposes: channels-last to channels-first (`pre`), torch's own
  * (`main`) and back (`post`); neighbours may be done as one.
@@ -181,8 +166,15 @@ static bool permute_transposes(const struct nuc_rule_query *q)
 
     if (nuc_is_effectively_static(input))
         return true;
-    if (!read_permutation(q->node, in->rank, &perm))
+    const struct nuc_arg *dims = nuc_arg_at(q->node, NUC_ARG(PERMUTE, dims));
+    if (dims->kind != NUC_ARG_INTS || dims->count != in->rank)
         return nuc_rule_report(q, "", "no permutation");
+    for (uint32_t i = 0; i < in->rank; i++) {
+        int64_t d = dims->u.ints[i] < 0 ? dims->u.ints[i] + in->rank : dims->u.ints[i];
+        if (d < 0 || d >= (int64_t)in->rank)
+            return nuc_rule_report(q, "", "no permutation");
+        perm.map[i] = (uint32_t)d;
+    }
     struct nuc_meta stored = nuc_stored_meta(input);
     if (nuc_keeps_data_order(in, perm) && nuc_keeps_data_order(&stored, perm))
         return true;
