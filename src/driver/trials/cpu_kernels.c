@@ -343,9 +343,8 @@ static void mark_chosen(const struct trying *t, const bool *rounds)
 
 static const char *key_of(const struct trying *t, const bool *rounds)
 {
-    struct nuc_text text;
+    struct nuc_text text = {.cx = t->j->c->cx};
 
-    nuc_text_init(&text, t->j->c->cx);
     nuc_text_addf(&text, "%x %d %d %d", t->without, t->narrow, t->of_norms.softmax_in_parts, (int)t->of_norms.form);
     for (uint32_t i = 0; i < t->of_norms.n_others; i++)
         nuc_text_addf(&text, " %s %d", t->of_norms.others[i].name, (int)t->of_norms.others[i].form);
