@@ -44,16 +44,6 @@ static const struct nuc_profile_call *records_of(const struct nuc_profile_run *r
     return NULL;
 }
 
-static const char *opcode_name(uint32_t opcode)
-{
-    static const char *const names[NUC_MC_OPCODE_COUNT] = {
-#define NAME(name, number, record) [number] = #name,
-        NUC_MC_OPCODES(NAME)
-#undef NAME
-    };
-    return opcode < NUC_MC_OPCODE_COUNT && names[opcode] != NULL ? names[opcode] : "unknown";
-}
-
 /* Times of kernel `k` from its record, when there is one. */
 static void take_record(const struct nuc_profile_call *call, uint32_t k, struct nuc_profile_row *row)
 {
@@ -94,7 +84,7 @@ static void add_kernels(struct profiling *f, uint32_t instruction, struct nuc_sp
         row->kind = NUC_PROFILE_KERNEL;
         row->instruction = instruction;
         row->kernel = k;
-        row->what = opcode_name(opcode);
+        row->what = nuc_mc_opcode_name(opcode);
         row->label = name.node;
         row->source = name.source;
         row->record_start = clocks.clock.now;

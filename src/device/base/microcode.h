@@ -288,4 +288,15 @@ static inline uint32_t nuc_mc_record_size(uint32_t opcode)
     return opcode < NUC_MC_OPCODE_COUNT ? size[opcode] : 0;
 }
 
+/* As it stands above, in capital letters. */
+static inline const char *nuc_mc_opcode_name(uint32_t opcode)
+{
+    static const char *const names[NUC_MC_OPCODE_COUNT] = {
+#define NUC_MC_NAME(name, number, record) [number] = #name,
+        NUC_MC_OPCODES(NUC_MC_NAME)
+#undef NUC_MC_NAME
+    };
+    return opcode < NUC_MC_OPCODE_COUNT && names[opcode] != 0 ? names[opcode] : "unknown";
+}
+
 #endif

@@ -49,11 +49,6 @@ void nuc_npu_trace_begin(struct nuc_npu_trace *t)
 
 void nuc_npu_trace_call(struct nuc_npu_trace *t, uint32_t call, uint32_t opcode, uint64_t start, uint64_t stop)
 {
-    static const char *const names[NUC_MC_OPCODE_COUNT] = {
-#define NAME(name, number, record) [number] = #name,
-        NUC_MC_OPCODES(NAME)
-#undef NAME
-    };
     struct line l = {.length = 0};
 
     if (!(t->levels & TRACE_CONFIG_KERNEL_LEVEL))
@@ -61,7 +56,7 @@ void nuc_npu_trace_call(struct nuc_npu_trace *t, uint32_t call, uint32_t opcode,
     add_text(&l, "kernel");
     add_number(&l, call);
     add_text(&l, " ");
-    add_text(&l, names[opcode]);
+    add_text(&l, nuc_mc_opcode_name(opcode));
     add_number(&l, start);
     add_number(&l, stop);
     put(t, &l);

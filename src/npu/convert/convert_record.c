@@ -165,23 +165,13 @@ int32_t nuc_cv_out_pitch(const struct nuc_cv *cv)
     return (int32_t)nuc_cv_place(cv, cv->current->output).layout.pitch;
 }
 
-static const char *opcode_name(uint32_t opcode)
-{
-    static const char *const names[NUC_MC_OPCODE_COUNT] = {
-#define NAME(name, number, record) [number] = #name,
-        NUC_MC_OPCODES(NAME)
-#undef NAME
-    };
-    return names[opcode];
-}
-
 void nuc_cv_add_record(struct nuc_cv *cv, const void *record, size_t size)
 {
     size_t at = append(cv, &cv->records, record, size);
     const uint8_t *call = cv->records.data + at;
 
     cv->calls = nuc_grow(cv->cx, cv->calls, &cv->calls_capacity, (size_t)cv->n_calls + 1, sizeof *cv->calls);
-    cv->calls[cv->n_calls++] = (struct nuc_neutron_call){.opcode = opcode_name(nuc_load_u32(call) & 0xFFFFu),
+    cv->calls[cv->n_calls++] = (struct nuc_neutron_call){.opcode = nuc_mc_opcode_name(nuc_load_u32(call) & 0xFFFFu),
                                                          .lt_op = cv->current->index,
                                                          .handle = cv->current->op->debug_handle,
                                                          .offset = (uint32_t)at};
