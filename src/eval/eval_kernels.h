@@ -189,38 +189,27 @@ TARGET static inline __attribute__((always_inline)) void KERNEL(finish_rows)(con
     }
 }
 
+TARGET static inline __attribute__((always_inline)) void
+KERNEL(finish_with)(const struct nuc_finish *f, const struct nuc_rows *r, const bool clamps, const bool rounds)
+{
+    if (r->bias != NULL)
+        KERNEL(finish_rows)(f, r, true, clamps, rounds);
+    else
+        KERNEL(finish_rows)(f, r, false, clamps, rounds);
+}
+
 /* With a vector of room behind each row. */
 TARGET static inline __attribute__((always_inline)) void KERNEL(finish_any)(const struct nuc_finish *f,
                                                                             const struct nuc_rows *r)
 {
-    enum { CLAMPS = 1, ROUNDS = 2, ADDS = 4 };
-
-    switch ((f->clamps ? CLAMPS : 0) | (f->rounds ? ROUNDS : 0) | (r->bias != NULL ? ADDS : 0)) {
-    case 0:
-        KERNEL(finish_rows)(f, r, false, false, false);
-        break;
-    case CLAMPS:
-        KERNEL(finish_rows)(f, r, false, true, false);
-        break;
-    case ROUNDS:
-        KERNEL(finish_rows)(f, r, false, false, true);
-        break;
-    case CLAMPS | ROUNDS:
-        KERNEL(finish_rows)(f, r, false, true, true);
-        break;
-    case ADDS:
-        KERNEL(finish_rows)(f, r, true, false, false);
-        break;
-    case ADDS | CLAMPS:
-        KERNEL(finish_rows)(f, r, true, true, false);
-        break;
-    case ADDS | ROUNDS:
-        KERNEL(finish_rows)(f, r, true, false, true);
-        break;
-    default:
-        KERNEL(finish_rows)(f, r, true, true, true);
-        break;
-    }
+    if (f->clamps && f->rounds)
+        KERNEL(finish_with)(f, r, true, true);
+    else if (f->clamps)
+        KERNEL(finish_with)(f, r, true, false);
+    else if (f->rounds)
+        KERNEL(finish_with)(f, r, false, true);
+    else
+        KERNEL(finish_with)(f, r, false, false);
 }
 
 TARGET static void KERNEL(finish)(const struct nuc_finish *f, const struct nuc_rows *r)

@@ -186,25 +186,14 @@ static float_row_fn power_loop(double exponent)
 }
 
 struct binary_row {
-    enum nuc_op op;
     float_row_fn floats; /* NULL: floats are refused */
     integer_fn integers; /* NULL: integer operands are converted to float32 */
 };
 
-static const struct binary_row *find_row(enum nuc_op op)
-{
-#define ROW(name, value, integer) {NUC_OP_##name, floats_##name, integers_##name},
-#define FLOATS(name, value) {NUC_OP_##name, floats_##name, NULL},
-#define INTEGERS(name, value) {NUC_OP_##name, NULL, integers_##name},
-    static const struct binary_row rows[] = {FUNCTIONS(ROW, FLOATS, INTEGERS)};
-    size_t i = 0;
-
-    while (rows[i].op != op) {
-        i++;
-        assert(i < sizeof rows / sizeof rows[0]);
-    }
-    return &rows[i];
-}
+#define ROW(name, value, integer) [NUC_OP_##name] = {floats_##name, integers_##name},
+#define FLOATS(name, value) [NUC_OP_##name] = {floats_##name, NULL},
+#define INTEGERS(name, value) [NUC_OP_##name] = {NULL, integers_##name},
+static const struct binary_row binary_rows[NUC_OP_COUNT] = {FUNCTIONS(ROW, FLOATS, INTEGERS)};
 
 /* ---- rows ---- */
 
@@ -264,12 +253,13 @@ static enum nuc_op function_of(const struct nuc_node *node)
 
 static void prepare_binary(struct nuc_eval_call *c)
 {
-    const struct binary_row *row = find_row(function_of(c->node));
+    const struct binary_row *row = &binary_rows[function_of(c->node)];
     struct binary *b = new_binary(c, 2);
     bool has_alpha = c->node->op == NUC_OP_ADD || c->node->op == NUC_OP_SUB;
     bool integers =
         row->integers != NULL && nuc_is_integer(b->dtypes[NUC_SELF]) && nuc_is_integer(b->dtypes[NUC_OTHER]);
 
+    assert(row->floats != NULL || row->integers != NULL);
     b->floats = row->floats;
     b->integers = integers ? row->integers : NULL;
     b->alpha = has_alpha ? nuc_scalar(c->node, NUC_ARG(ADD, alpha), 1.0) : 1.0;

@@ -220,12 +220,11 @@ static bool is_true(float x)
 FUNCTIONS(LOOP)
 LOOP(gelu_tanh, 60.0, gelu_tanh(x))
 
-#define ROW(name, cost, value) {NUC_OP_##name, range_##name, cost},
+#define ROW(name, cost, value) [NUC_OP_##name] = {range_##name, cost},
 static const struct unary_row {
-    enum nuc_op op;
     range_fn fn;
     double cost;
-} unary_rows[] = {FUNCTIONS(ROW)};
+} unary_rows[NUC_OP_COUNT] = {FUNCTIONS(ROW)};
 #undef ROW
 
 struct whole_numbers {
@@ -243,21 +242,9 @@ typedef int64_t (*integer_fn)(int64_t x, struct whole_numbers n);
 INTEGER_FUNCTIONS(INTEGER_FUNCTION)
 
 /* NULL: integers are converted to float32. */
-static integer_fn find_integer_function(enum nuc_op op)
-{
-#define ROW(name, value) {NUC_OP_##name, integer_##name},
-    static const struct {
-        enum nuc_op op;
-        integer_fn fn;
-    } rows[] = {INTEGER_FUNCTIONS(ROW)};
+#define ROW(name, value) [NUC_OP_##name] = integer_##name,
+static const integer_fn integer_functions[NUC_OP_COUNT] = {INTEGER_FUNCTIONS(ROW)};
 #undef ROW
-
-    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
-        if (rows[i].op == op)
-            return rows[i].fn;
-    }
-    return NULL;
-}
 
 struct unary {
     range_fn fn;
@@ -268,49 +255,43 @@ struct unary {
     struct whole_numbers whole;
 };
 
-static float number_of(const struct nuc_node *node, uint32_t index, double fallback)
-{
-    return (float)nuc_scalar(node, index, fallback);
-}
+/* The arguments that are an operator's numbers, and what each is when it is left out. */
+static const struct {
+    uint32_t arg;
+    float fallback;
+} arguments[NUC_OP_COUNT][3] = {
+    [NUC_OP_LEAKY_RELU] = {{NUC_ARG(LEAKY_RELU, negative_slope), 0.0f}},
+    [NUC_OP_LOGIT] = {{NUC_ARG(LOGIT, eps), -1.0f}},
+    [NUC_OP_ELU] = {{NUC_ARG(ELU, alpha), 1.0f}, {NUC_ARG(ELU, scale), 1.0f}, {NUC_ARG(ELU, input_scale), 1.0f}},
+    [NUC_OP_SOFTPLUS] = {{NUC_ARG(SOFTPLUS, beta), 1.0f}, {NUC_ARG(SOFTPLUS, threshold), 20.0f}},
+    [NUC_OP_HARDSHRINK] = {{NUC_ARG(HARDSHRINK, lambd), 0.5f}},
+    [NUC_OP_SOFTSHRINK] = {{NUC_ARG(SOFTSHRINK, lambd), 0.5f}},
+    [NUC_OP_THRESHOLD] = {{NUC_ARG(THRESHOLD, threshold), 0.0f}, {NUC_ARG(THRESHOLD, value), 0.0f}},
+    [NUC_OP_NAN_TO_NUM] = {{NUC_ARG(NAN_TO_NUM, nan), 0.0f},
+                           {NUC_ARG(NAN_TO_NUM, posinf), FLT_MAX},
+                           {NUC_ARG(NAN_TO_NUM, neginf), -FLT_MAX}},
+};
 
 static struct numbers numbers_of(const struct nuc_node *node)
 {
     struct nuc_bounds bounds = nuc_bounds_of(node);
+    float n[3] = {0.0f};
 
-    switch ((int)node->op) {
-    case NUC_OP_LEAKY_RELU:
-        return (struct numbers){.a = number_of(node, NUC_ARG(LEAKY_RELU, negative_slope), 0.0)};
-    case NUC_OP_LOGIT:
-        return (struct numbers){.a = number_of(node, NUC_ARG(LOGIT, eps), -1.0)};
-    case NUC_OP_ELU:
-        return (struct numbers){number_of(node, NUC_ARG(ELU, alpha), 1.0), number_of(node, NUC_ARG(ELU, scale), 1.0),
-                                number_of(node, NUC_ARG(ELU, input_scale), 1.0)};
-    case NUC_OP_SELU:
+    if (node->op == NUC_OP_SELU)
         return (struct numbers){(float)NUC_SELU_ALPHA, (float)NUC_SELU_SCALE, 1.0f};
-    case NUC_OP_CELU: {
+    if (node->op == NUC_OP_CELU) {
         double alpha = nuc_scalar(node, NUC_ARG(CELU, alpha), 1.0);
         return (struct numbers){(float)alpha, 1.0f, (float)(1.0 / alpha)};
     }
-    case NUC_OP_SOFTPLUS:
-        return (struct numbers){number_of(node, NUC_ARG(SOFTPLUS, beta), 1.0),
-                                number_of(node, NUC_ARG(SOFTPLUS, threshold), 20.0), 0.0f};
-    case NUC_OP_HARDSHRINK:
-    case NUC_OP_SOFTSHRINK:
-        return (struct numbers){.a = number_of(node, NUC_ARG(HARDSHRINK, lambd), 0.5)};
-    case NUC_OP_THRESHOLD:
-        return (struct numbers){number_of(node, NUC_ARG(THRESHOLD, threshold), 0.0),
-                                number_of(node, NUC_ARG(THRESHOLD, value), 0.0), 0.0f};
-    case NUC_OP_NAN_TO_NUM:
-        return (struct numbers){number_of(node, NUC_ARG(NAN_TO_NUM, nan), 0.0),
-                                number_of(node, NUC_ARG(NAN_TO_NUM, posinf), (double)FLT_MAX),
-                                number_of(node, NUC_ARG(NAN_TO_NUM, neginf), -(double)FLT_MAX)};
-    case NUC_OP_ROUND_DECIMALS: {
+    if (node->op == NUC_OP_ROUND_DECIMALS) {
         int64_t decimals = nuc_integer(node, NUC_ARG(ROUND_DECIMALS, decimals), 0);
         return (struct numbers){(float)pow(10.0, fabs((double)decimals)), decimals < 0 ? -1.0f : 1.0f, 0.0f};
     }
-    default:
+    if (arguments[node->op][0].arg == NUC_SELF)
         return (struct numbers){(float)bounds.min, (float)bounds.max, 0.0f};
-    }
+    for (int i = 0; i < 3 && arguments[node->op][i].arg != NUC_SELF; i++)
+        n[i] = (float)nuc_scalar(node, arguments[node->op][i].arg, (double)arguments[node->op][i].fallback);
+    return (struct numbers){n[0], n[1], n[2]};
 }
 
 static int64_t whole_number(double value)
@@ -335,16 +316,15 @@ static struct whole_numbers whole_numbers_of(const struct nuc_eval_call *c)
 static void prepare(struct nuc_eval_call *c)
 {
     enum nuc_op op = nuc_has_bounds(c->node) ? NUC_OP_CLAMP : c->node->op;
-    const struct unary_row *row = unary_rows;
-    for (; row->op != op; row++)
-        assert(row < unary_rows + sizeof unary_rows / sizeof *unary_rows);
+    const struct unary_row *row = &unary_rows[op];
     enum nuc_dtype in = nuc_eval_in_meta(c, NUC_SELF)->dtype, out = nuc_eval_result(c)->dtype;
     bool integers = nuc_is_integer(in) && nuc_is_integer(out);
     struct unary *u = nuc_alloc(c->cx, sizeof *u);
 
+    assert(row->fn != NULL);
     nuc_eval_check_computed(c, NUC_SELF);
     *u = (struct unary){row->fn,
-                        integers ? find_integer_function(op) : NULL,
+                        integers ? integer_functions[op] : NULL,
                         op == NUC_OP_CLAMP,
                         row->cost,
                         numbers_of(c->node),
