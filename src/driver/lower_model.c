@@ -484,26 +484,28 @@ static void check_executorch_ops(const struct nuc_graph *g)
     }
 }
 
-/* The planned memory of a copy. */
-static size_t arena_of(const struct nuc_job *j, const struct nuc_graph *g)
+/* The planned memory of a copy, and what a rewrite makes of it; SIZE_MAX: there is nothing to rewrite. */
+static size_t arena_with(struct nuc_job *j, const struct nuc_cortexm_options *options,
+                         bool (*rewrite)(struct nuc_graph *, const struct nuc_cortexm_options *))
 {
-    const struct nuc_program_options options = {.plan_delegate_scratch = j->m->settings->o.plan_delegate_scratch,
-                                                .in_place = nuc_allows_in_place(j->m->settings),
-                                                .plan_effort = 1 << 16};
+    const struct nuc_program_options plan = {.plan_delegate_scratch = j->m->settings->o.plan_delegate_scratch,
+                                             .in_place = nuc_allows_in_place(j->m->settings),
+                                             .plan_effort = 1 << 16};
+    struct nuc_arena *outer = nuc_push_arena(j->c->cx);
+    struct nuc_graph *copy = nuc_graph_copy(j->m->graph);
+    const size_t size = rewrite == NULL || rewrite(copy, options) ? nuc_plan_graph(copy, &plan) : SIZE_MAX;
 
-    return nuc_plan_graph(nuc_graph_copy(g), &options);
+    nuc_pop_arena(j->c->cx, outer);
+    return size;
 }
 
 /* Where it takes no more memory, kernels that ExecuTorch has, too, are as good. */
 static void prefer(struct nuc_job *j, const struct nuc_cortexm_options *options,
                    bool (*rewrite)(struct nuc_graph *, const struct nuc_cortexm_options *))
 {
-    struct nuc_arena *outer = nuc_push_arena(j->c->cx);
-    struct nuc_graph *parted = nuc_graph_copy(j->m->graph);
-    bool as_good = rewrite(parted, options) && arena_of(j, parted) <= arena_of(j, j->m->graph);
+    const size_t size = arena_with(j, options, rewrite);
 
-    nuc_pop_arena(j->c->cx, outer);
-    if (as_good)
+    if (size != SIZE_MAX && size <= arena_with(j, options, NULL))
         rewrite(j->m->graph, options);
 }
 

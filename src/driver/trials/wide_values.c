@@ -16,14 +16,6 @@
 #include "quantize/search/running_sums.h"
 #include "quantize/search/width_choice.h"
 
-/* What wider numbers have to gain, as a factor of the error: 3 dB; where the user asks for them or the error is small,
- * half a dB. */
-#define WORTHWHILE 2.0
-#define WORTHWHILE_MIXED 1.122
-
-/* What a region adds to that of the others: 0.05 dB. */
-#define NOTICED_MIXED 1.01
-
 /* Standard errors of the mean gain of the samples that they have to gain more than. */
 #define SURE 2.0
 
@@ -199,11 +191,6 @@ struct widening {
     struct nuc_width_costs costs;
 };
 
-static double worthwhile(const struct widening *w)
-{
-    return w->int8.error > NUC_SMALL_ERROR ? WORTHWHILE : WORTHWHILE_MIXED;
-}
-
 /* A proposal that surely gains and takes at most that share of the cycles of int8 more. */
 static bool find_within(const struct widening *w, double share, bool *wide, struct outcome *out)
 {
@@ -215,7 +202,7 @@ static bool find_within(const struct widening *w, double share, bool *wide, stru
             return false;
         double more = (double)out->cycles - (double)w->int8.cycles;
         if (more <= limit)
-            return gains(out, &w->int8, worthwhile(w));
+            return gains(out, &w->int8, nuc_worthwhile(w->int8.error, is_mixed(w->m)));
         estimated *= 0.9 * limit / more;
     }
     return false;
@@ -244,7 +231,7 @@ static bool find_mixed(const struct widening *w, bool *wide, struct outcome *out
             !try_widths(w->m, trial, w->width, true, &tried))
             break;
         double more = (double)tried.cycles - (double)w->int8.cycles;
-        if (more <= limit && gains(&tried, out, found ? 1 : WORTHWHILE_MIXED)) {
+        if (more <= limit && gains(&tried, out, found ? 1 : NUC_NOTICED)) {
             memcpy(wide, trial, n_ids * sizeof *wide);
             *out = tried;
             found = true;
@@ -273,7 +260,7 @@ static bool find(const struct widening *w, bool *wide, struct outcome *out)
 
     bool is_useless = (found ? out->error : w->int8.error) > USELESS;
     if (!is_useless || !find_within(w, MOST_SHARE_OF_USELESS, more, &of_more) ||
-        (found && !gains(&of_more, out, WORTHWHILE)))
+        (found && !gains(&of_more, out, NUC_WORTHWHILE)))
         return found;
     memcpy(wide, more, n_ids * sizeof *wide);
     *out = of_more;
@@ -349,13 +336,14 @@ static bool keep_regions(const struct widening *w, const uint32_t *of, uint32_t 
         if (left > 1 && !try_widths(w->m, rest, w->width, true, &without))
             without = w->int8;
         loss[r] = decibels(&without, all);
-        if (is_mixed(w->m) ? without.error > NOTICED_MIXED * all->error : gains(all, &without, worthwhile(w)))
+        if (is_mixed(w->m) ? without.error > NUC_NOTICED_OF_MIXED * all->error
+                           : gains(all, &without, nuc_worthwhile(w->int8.error, is_mixed(w->m))))
             continue;
         memcpy(wide, rest, n_ids * sizeof *wide);
         *all = without;
         left--;
     }
-    return left > 0 && (!is_mixed(w->m) || gains(all, &w->int8, WORTHWHILE_MIXED));
+    return left > 0 && (!is_mixed(w->m) || gains(all, &w->int8, NUC_NOTICED));
 }
 
 /* ---- what is said about it ---- */
@@ -435,9 +423,9 @@ static bool is_better(const struct widening *w, const struct choice *c, const st
 
     if (c->wide == NULL || than->wide == NULL)
         return c->wide != NULL;
-    if (c->out.cycles < than->out.cycles && c->out.error <= WORTHWHILE_MIXED * than->out.error)
+    if (c->out.cycles < than->out.cycles && c->out.error <= NUC_NOTICED * than->out.error)
         return true;
-    return (double)c->out.cycles <= fmax(most, (double)than->out.cycles) && gains(&c->out, &than->out, WORTHWHILE);
+    return (double)c->out.cycles <= fmax(most, (double)than->out.cycles) && gains(&c->out, &than->out, NUC_WORTHWHILE);
 }
 
 /* Int16 stands where float would, or where float takes too many cycles. */
@@ -455,7 +443,7 @@ static struct choice find_widths(struct widening *w)
     bool tried = best.wide != NULL && own.wide != NULL &&
                  memcmp(best.wide, own.wide, w->m->graph->next_id * sizeof *own.wide) == 0;
     if (best.wide != NULL && !tried && try_widths(w->m, best.wide, same.width, true, &same.out) &&
-        gains(&same.out, &w->int8, WORTHWHILE) && is_better(w, &same, &best))
+        gains(&same.out, &w->int8, NUC_WORTHWHILE) && is_better(w, &same, &best))
         best = same;
     return is_better(w, &own, &best) ? own : best;
 }

@@ -63,22 +63,15 @@ static void reserve_names(struct nuc_ltb *b, size_t count)
     nuc_give_back(b->cx, old, n_old * sizeof *old);
 }
 
-static void add_name(struct nuc_ltb *b, const char *name)
+/* The name, or with a number that makes it one of its own. Names stay in use: a number that was taken once is taken. */
+static const char *claim_name(struct nuc_ltb *b, const char *name)
 {
     reserve_names(b, b->n_names + 1);
-    slot(b, name)->text = name;
+    struct nuc_ltb_name *first = slot(b, name), *at = first;
+    for (; at->text != NULL; at = slot(b, name))
+        name = nuc_format(b->cx, "%s%u", first->text, first->next_number++);
     b->n_names++;
-}
-
-static const char *unique_name(struct nuc_ltb *b, const char *name)
-{
-    struct nuc_ltb_name *taken = slot(b, name);
-    const char *candidate = name;
-
-    /* Names stay in use: a number that was taken once is taken for good. */
-    while (slot(b, candidate)->text != NULL)
-        candidate = nuc_format(b->cx, "%s%u", name, taken->next_number++);
-    return candidate;
+    return at->text = name;
 }
 
 /* ---- tensors ---- */
@@ -96,8 +89,7 @@ int32_t nuc_ltb_add(struct nuc_ltb *b, const struct nuc_lt_tensor *tensor, enum 
 {
     struct nuc_lt_tensor t = *tensor;
 
-    t.name = unique_name(b, tensor->name);
-    add_name(b, t.name);
+    t.name = claim_name(b, tensor->name);
     int32_t index = nuc_lt_add_tensor(b->model, &t);
     b->notes = nuc_grow(b->cx, b->notes, &b->notes_capacity, (size_t)index + 1, sizeof *b->notes);
     b->notes[index] = (struct nuc_ltb_note){.format = format, .stand_in = -1, .channels_first = -1};
@@ -184,6 +176,21 @@ static const char *form_text(struct nuc_context *cx, const char *suffix)
     return text;
 }
 
+static const char *name_by_label(struct nuc_ltb *b, const struct nuc_ltb_note *note)
+{
+    const char *form = note->form != NULL ? form_text(b->cx, note->form) : NULL;
+    const char *name = form != NULL ? nuc_format(b->cx, "%s (%s)", note->label, form) : note->label;
+    struct nuc_ltb_name *taken = slot(b, name);
+
+    /* Numbers begin with 2. */
+    for (const char *wanted = name; slot(b, name)->text != NULL; taken = slot(b, wanted)) {
+        unsigned number = ++taken->next_number + 1;
+        name = form != NULL ? nuc_format(b->cx, "%s (%s, %u)", note->label, form, number)
+                            : nuc_format(b->cx, "%s (%u)", note->label, number);
+    }
+    return name;
+}
+
 void nuc_ltb_name_by_labels(struct nuc_ltb *b)
 {
     struct nuc_lt_subgraph *s = nuc_ltb_graph(b);
@@ -199,23 +206,12 @@ void nuc_ltb_name_by_labels(struct nuc_ltb *b)
     for (uint32_t i = 0; i < s->n_tensors; i++) {
         used[i] = used[i] || uses.producer[i] >= 0 || uses.first[i] < uses.first[i + 1];
         if (used[i] && b->notes[i].label == NULL)
-            add_name(b, s->tensors[i].name);
+            claim_name(b, s->tensors[i].name);
     }
     for (uint32_t i = 0; i < s->n_tensors; i++) {
         if (!used[i] || b->notes[i].label == NULL)
             continue;
-        const struct nuc_ltb_note *note = &b->notes[i];
-        const char *form = note->form != NULL ? form_text(b->cx, note->form) : NULL;
-        const char *name = form != NULL ? nuc_format(b->cx, "%s (%s)", note->label, form) : note->label;
-        struct nuc_ltb_name *taken = slot(b, name);
-        /* Numbers begin with 2. */
-        for (const char *wanted = name; slot(b, name)->text != NULL; taken = slot(b, wanted)) {
-            unsigned number = ++taken->next_number + 1;
-            name = form != NULL ? nuc_format(b->cx, "%s (%s, %u)", note->label, form, number)
-                                : nuc_format(b->cx, "%s (%u)", note->label, number);
-        }
-        s->tensors[i].name = name;
-        add_name(b, s->tensors[i].name);
+        s->tensors[i].name = claim_name(b, name_by_label(b, &b->notes[i]));
     }
     nuc_give_back(b->cx, used, ((size_t)s->n_tensors + 1) * sizeof *used);
 }

@@ -16,13 +16,8 @@
  */
 #define SMALL_ERROR_BY_RECURRENT 1e-5
 
-/* What wider numbers have to gain, as a factor of the error: 3 dB; and what a value of a region adds to it: 0.5 dB. */
-#define WORTHWHILE 2.0
-#define NOTICED 1.122
-
-/* The same where the user asks for int16 wherever it gains for its cycles: 70 dB, and 0.5 dB in all. */
+/* The same where the user asks for int16 wherever it gains for its cycles: 70 dB. */
 #define SMALL_ERROR_OF_MIXED 1e-7
-#define NOTICED_OF_MIXED 1.01
 
 /* Multiply-accumulates that may be spent on the effects of single values. */
 #define BUDGET 3e9
@@ -74,12 +69,6 @@ struct nuc_width_search {
     uint32_t n_values;
     struct value *values; /* of those that are measured the ones that make the largest errors, in this order */
 };
-
-/* Where a small error is to become a smaller one, less is worth it. */
-static double worthwhile(const struct nuc_width_search *s)
-{
-    return s->error > NUC_SMALL_ERROR && !s->c->mixed ? WORTHWHILE : NOTICED;
-}
 
 /* ---- operators that a value is free of int8 with ---- */
 
@@ -408,7 +397,7 @@ struct nuc_width_search *nuc_width_search_new(struct nuc_calibration *c, bool qu
         free += s->values[i].may_be_free ? s->values[i].error : 0;
     s->all = c->mixed ? fmax(s->all, s->error) : s->all;
     find_paths(s);
-    return s->all > worthwhile(s) * (s->all - free) ? s : NULL;
+    return s->all > nuc_worthwhile(s->error, c->mixed) * (s->all - free) ? s : NULL;
 }
 
 /* ---- regions ---- */
@@ -510,7 +499,7 @@ static void prune(struct proposal *p)
         collect(p, i, p->trial);
         double left = error_left(p->s, p->trial);
         const struct nuc_calibration *c = p->s->c;
-        if (left > (c->mixed ? NOTICED_OF_MIXED : NOTICED) * p->error && left > p->s->small)
+        if (left > (c->mixed ? NUC_NOTICED_OF_MIXED : NUC_NOTICED) * p->error && left > p->s->small)
             continue;
         p->taken[i] = false;
         collect(p, NONE, p->wide);
@@ -564,7 +553,7 @@ double nuc_width_propose(const struct nuc_width_search *s, const struct nuc_widt
         p.error = error_left(s, wide);
     }
     prune(&p);
-    if (!(s->all > worthwhile(s) * p.error))
+    if (!(s->all > nuc_worthwhile(s->error, s->c->mixed) * p.error))
         return 0;
     close_over(&p);
     return fmax(p.cycles - before, 1); /* conversions that it does without may be more than it takes */

@@ -25,6 +25,17 @@ struct nuc_width_search;
 /* Error of the outputs, relative to their power, that is no reason to leave int8: 30 dB. */
 #define NUC_SMALL_ERROR 1e-3
 
+/* Factors of an error: 3 dB, which wider numbers have to gain, half a dB, and 0.05 dB, which a part of them adds. */
+#define NUC_WORTHWHILE 2.0
+#define NUC_NOTICED 1.122
+#define NUC_NOTICED_OF_MIXED 1.01
+
+/* Where the user asks for them, or a small error is to become a smaller one, less is worth it. */
+static inline double nuc_worthwhile(double error, bool mixed)
+{
+    return error > NUC_SMALL_ERROR && !mixed ? NUC_WORTHWHILE : NUC_NOTICED;
+}
+
 /*
  * Whether there may be values to free of int8, which is asked of the held-out errors of the network on so many samples:
  * else nobody asks for these.
