@@ -1,8 +1,12 @@
 /* nuc_tune(): a search over options, coordinate by coordinate, each trial a whole compilation. */
 #include "tools/tune/tune_trial.h"
 
+#include <errno.h>
 #include <math.h>
+#include <signal.h>
 #include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 #include "host/clock.h"
 #include "host/text.h"
@@ -28,6 +32,20 @@ enum knob {
 
 #define MAX_VALUES 6
 
+/* What a trial finds, in a process of its own. */
+struct told {
+    enum nuc_status status;
+    struct nuc_figures figures;
+    double seconds;
+    char message[NUC_MESSAGE_SIZE];
+};
+
+struct process {
+    struct nuc_options options; /* of the trial */
+    pid_t id;                   /* 0: none */
+    int pipe;
+};
+
 struct tuning {
     const struct nuc_model *m;
     struct nuc_choices choices;
@@ -38,6 +56,7 @@ struct tuning {
     bool keeps_first; /* least_db follows from the first trial */
     size_t n_trials, capacity, planned;
     struct attempt *attempts;
+    struct process ahead[MAX_VALUES]; /* trials that will be asked for next */
 };
 
 static bool is_quantized_here(const struct tuning *t)
@@ -373,19 +392,132 @@ static const char *without_file(const struct tuning *t, const char *message)
     return named ? message + length + 2 : message;
 }
 
+static void run_trial(const struct tuning *t, const struct nuc_options *options, struct told *out)
+{
+    double started = nuc_seconds();
+
+    out->status = nuc_try_compilation(t->m, options, t->with, &out->figures);
+    out->seconds = nuc_seconds() - started;
+    memcpy(out->message, nuc_model_context(t->m)->message, sizeof out->message);
+}
+
+/* ---- trials side by side ---- */
+
+static void end_processes(void *object)
+{
+    struct tuning *t = object;
+
+    for (size_t i = 0; i < MAX_VALUES; i++) {
+        if (t->ahead[i].id == 0)
+            continue;
+        kill(t->ahead[i].id, SIGKILL);
+        waitpid(t->ahead[i].id, NULL, 0);
+        close(t->ahead[i].pipe);
+        t->ahead[i].id = 0;
+    }
+}
+
+struct child {
+    const struct tuning *t;
+    const struct nuc_options *options;
+    struct told told;
+};
+
+static void run_child(struct nuc_context *cx, void *arg)
+{
+    struct child *c = arg;
+
+    (void)cx;
+    run_trial(c->t, c->options, &c->told);
+}
+
+/* A trial that ends the call does so in the process that asks for it. */
+_Noreturn static void be_child(const struct tuning *t, const struct nuc_options *options, int pipe)
+{
+    struct nuc_context *cx = nuc_model_context(t->m);
+    struct child c = {.t = t, .options = options};
+    const char *at = (const char *)&c.told;
+    size_t left = sizeof c.told;
+
+    cx->progress = NULL;
+    cx->warn = NULL;
+    enum nuc_status status = nuc_try(cx, run_child, &c);
+    if (status != NUC_OK) {
+        c.told.status = status;
+        memcpy(c.told.message, cx->message, sizeof c.told.message);
+    }
+    for (ssize_t n; left > 0 && ((n = write(pipe, at, left)) > 0 || errno == EINTR);) {
+        at += n > 0 ? n : 0;
+        left -= n > 0 ? (size_t)n : 0;
+    }
+    _exit(0);
+}
+
+/* Where there is no process to be had the trial is made when it is asked for. */
+static void start_trial(struct tuning *t, struct process *p, const struct nuc_options *options, unsigned threads)
+{
+    struct nuc_options own = *options;
+    int ends[2];
+
+    p->options = *options;
+    own.threads = threads;
+    if (pipe(ends) != 0)
+        return;
+    pid_t id = fork();
+    if (id == 0) {
+        close(ends[0]);
+        be_child(t, &own, ends[1]);
+    }
+    close(ends[1]);
+    if (id < 0) {
+        close(ends[0]);
+        return;
+    }
+    p->id = id;
+    p->pipe = ends[0];
+}
+
+/* False: it is gone without a word, as for want of memory, and the trial is made here. */
+static bool take_trial(struct process *p, struct told *out)
+{
+    char *at = (char *)out;
+    size_t left = sizeof *out;
+
+    for (ssize_t n; left > 0 && ((n = read(p->pipe, at, left)) > 0 || (n < 0 && errno == EINTR));) {
+        at += n > 0 ? n : 0;
+        left -= n > 0 ? (size_t)n : 0;
+    }
+    close(p->pipe);
+    waitpid(p->id, NULL, 0);
+    p->id = 0;
+    return left == 0;
+}
+
+/* What a trial says, of a process that was started ahead or made here. */
+static void find_out(struct tuning *t, const struct nuc_options *options, struct told *out)
+{
+    for (size_t i = 0; i < MAX_VALUES; i++) {
+        struct process *p = &t->ahead[i];
+        if (p->id == 0 || !same_values(&p->options, options) || !take_trial(p, out))
+            continue;
+        strcpy(nuc_model_context(t->m)->message, out->message);
+        return;
+    }
+    run_trial(t, options, out);
+}
+
 /* Index of the trial of these options: the one there is, or a new one. */
 static size_t try_options(struct tuning *t, const struct nuc_options *options)
 {
     struct nuc_context *cx = nuc_model_context(t->m);
     const struct attempt *known = find_attempt(t, options);
-    struct attempt a = {.options = *options};
-    double started = nuc_seconds();
+    struct told told;
 
     if (known != NULL)
         return (size_t)(known - t->attempts);
-    a.status = nuc_try_compilation(t->m, options, t->with, &a.figures);
-    a.seconds = nuc_seconds() - started;
-    if (t->n_trials == 0 && a.status != NUC_OK && a.status != NUC_PROPERTY)
+    find_out(t, options, &told);
+    struct attempt a = {.options = *options, .figures = told.figures, .status = told.status, .seconds = told.seconds};
+    if (!nuc_is_answer(a.status) || (t->n_trials == 0 && a.status != NUC_OK && a.status != NUC_PROPERTY))
         nuc_fail_again(cx, a.status);
     if (a.status != NUC_OK)
         a.reason = nuc_strdup(cx, without_file(t, cx->message));
@@ -416,16 +548,53 @@ struct search {
     bool settled[KNOB_COUNT][MAX_VALUES];
 };
 
+/* The options with another value of a knob that is to be tried; false: it is not. */
+static bool varies(const struct search *s, enum knob knob, unsigned i, size_t from, struct nuc_options *out)
+{
+    const struct row *row = &rows[knob < KNOB_COUNT ? knob : 0];
+
+    *out = s->t->attempts[from].options;
+    if (i >= row->n_values || s->settled[knob][i] || value_of(out, knob) == row->values[i])
+        return false;
+    set_value(out, knob, row->values[i]);
+    return true;
+}
+
+/*
+ * Values of a knob are tried from the same options, so that as many as there are cores can be tried at a time, each by
+ * its share of the threads. Programs do not depend on the number of these.
+ */
+static void start_ahead(const struct search *s, enum knob knob, unsigned first, size_t from)
+{
+    struct tuning *t = s->t;
+    const long cores = sysconf(_SC_NPROCESSORS_ONLN);
+    const unsigned threads = t->choices.options->threads != 0 ? t->choices.options->threads
+                             : cores > 1                      ? (unsigned)cores
+                                                              : 1;
+    struct nuc_options options;
+    unsigned running = 0, waiting[MAX_VALUES], n = 0;
+
+    for (unsigned i = first; i < MAX_VALUES; i++) {
+        running += t->ahead[i].id != 0;
+        if (t->ahead[i].id == 0 && varies(s, knob, i, from, &options) && find_attempt(t, &options) == NULL)
+            waiting[n++] = i;
+    }
+    const unsigned most = running + n < threads ? running + n : threads;
+    for (unsigned k = 0; k < n && running < most && most > 1; k++, running++) {
+        varies(s, knob, waiting[k], from, &options);
+        start_trial(t, &t->ahead[waiting[k]], &options, threads / most);
+    }
+}
+
 static bool turn(struct search *s, enum knob knob)
 {
-    const struct row *row = &rows[knob];
     size_t before = s->best;
 
-    for (unsigned i = 0; i < row->n_values; i++) {
-        struct nuc_options options = s->t->attempts[before].options;
-        if (s->settled[knob][i] || value_of(&options, knob) == row->values[i])
+    for (unsigned i = 0; i < MAX_VALUES; i++) {
+        struct nuc_options options;
+        if (!varies(s, knob, i, before, &options))
             continue;
-        set_value(&options, knob, row->values[i]);
+        start_ahead(s, knob, i, before);
         size_t trial = try_options(s->t, &options);
         s->settled[knob][i] = is_settled(s->t, trial, before);
         const struct attempt *a = &s->t->attempts[trial];
@@ -587,17 +756,20 @@ static void check(const struct tuning *t, bool has_samples, bool has_dataset)
 static void tune(const struct nuc_model *of, struct nuc_sample_source calibration, const struct nuc_tune_options *o,
                  struct nuc_tune_result *out)
 {
-    struct tuning t = {.m = nuc_model_to_try(of), .o = o, .quantizes = !nuc_model_is_quantized(of)};
+    struct nuc_context *cx = nuc_model_context(of);
+    struct tuning *t = nuc_alloc(cx, sizeof *t);
     const struct nuc_sample_source none = {NULL, NULL}, dataset = {o->dataset, o->dataset_data};
 
-    t.choices = nuc_model_choices(t.m);
-    check(&t, nuc_has_samples(calibration), nuc_has_samples(dataset));
-    t.keeps_first = t.quantizes && !o->has_min_sqnr && o->goal != NUC_GOAL_SQNR;
-    t.least_db = o->has_min_sqnr ? o->min_sqnr : -(double)INFINITY;
-    t.with = nuc_comparison_new(t.m, t.quantizes ? calibration : none, dataset);
-    size_t best = search(&t);
-    show_progress(&t, t.n_trials);
-    fill_result(&t, best, out);
+    *t = (struct tuning){.m = nuc_model_to_try(of), .o = o, .quantizes = !nuc_model_is_quantized(of)};
+    t->choices = nuc_model_choices(t->m);
+    check(t, nuc_has_samples(calibration), nuc_has_samples(dataset));
+    t->keeps_first = t->quantizes && !o->has_min_sqnr && o->goal != NUC_GOAL_SQNR;
+    t->least_db = o->has_min_sqnr ? o->min_sqnr : -(double)INFINITY;
+    t->with = nuc_comparison_new(t->m, t->quantizes ? calibration : none, dataset);
+    nuc_defer(cx, end_processes, t);
+    size_t best = search(t);
+    show_progress(t, t->n_trials);
+    fill_result(t, best, out);
 }
 
 enum nuc_status nuc_tune(struct nuc_model *m, const char *calibration, const struct nuc_tune_options *options,
