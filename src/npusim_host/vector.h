@@ -109,7 +109,7 @@ struct vec_depthwise {
     int32_t groups; /* taps / 4 */
     int32_t rows;
     int32_t tables, lines, line;
-    ptrdiff_t out_line, out_row;
+    ptrdiff_t in_line, out_line, out_row;
     struct vec_output output;
 };
 

@@ -1,6 +1,7 @@
 /* Plans of depthwise convolutions. */
 #include <stdlib.h>
 
+#include "device/base/span.h"
 #include "npusim_host/vector_plan.h"
 
 static int32_t common_divisor(int32_t a, int32_t b)
@@ -83,7 +84,7 @@ static bool pack_table(const struct vec_isa *isa, const struct nuc_npu *npu, con
 static void depthwise_taps(const struct nuc_mc_conv *c, const struct vec_window *w, const struct layout *l,
                            struct vec_tap *taps)
 {
-    int32_t bytes = w->pixel * w->spread, all = l->groups * VEC_DEPTH;
+    int32_t bytes = (int32_t)w->pitch, all = l->groups * VEC_DEPTH;
 
     for (int32_t t = 0; t < all; t++) {
         int32_t index = t < l->height * c->k_w ? t : 0;
@@ -139,6 +140,9 @@ struct vec_plan *vec_plan_depthwise(const struct vec_isa *isa, const struct nuc_
         return vec_plan_spread(isa, npu, c, budget);
     w.spread = c->out_c / c->in_c;
     w.split = c->stride_w;
+    w.pitch = (size_t)c->out_c;
+    if (!flat)
+        w.pitch = nuc_align_up(w.pitch, VEC_ALIGNMENT); /* no load of a block lies over two lines */
     w.flip = (int8_t)isa->input_offset;
     if ((c->weight.where & 0xFFu) != NUC_MC_WEIGHTS || n_taps > VEC_MAX_TAPS)
         return NULL;
@@ -157,6 +161,7 @@ struct vec_plan *vec_plan_depthwise(const struct vec_isa *isa, const struct nuc_
     w.taps = taps;
     plan->scratch = (size_t)scratch;
     plan->u.depthwise = (struct vec_depthwise_plan){w, depthwise_row(c, &l, flat, memory), c->batches};
+    plan->u.depthwise.depthwise.in_line = (ptrdiff_t)w.pitch;
     if (pack_tables(isa, npu, c, &l, flat, memory))
         return plan;
     free(plan);

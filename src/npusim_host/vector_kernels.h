@@ -355,7 +355,7 @@ VEC_INLINE void vec_depthwise_rows(const struct vec_depthwise *d, const int8_t *
         int32_t first = table * VEC_BLOCK, i = 0;
         int32_t n = flat ? (d->line - first + step - 1) / step : d->lines;
         struct vec_blocks b = {.at = first,
-                               .step = flat ? step : d->line,
+                               .step = flat ? step : d->in_line,
                                .out = out + first,
                                .out_step = flat ? step : d->out_line,
                                .n = d->line - first,

@@ -21,8 +21,8 @@ struct vec_window {
     int32_t pixel, spread; /* bytes of an input pixel; copies of each in a staged row */
     ptrdiff_t in_pixel;    /* bytes from one input pixel to the next */
     int32_t split, padded_w;
-    size_t plane, slot; /* bytes of a plane, of a staged row */
-    int32_t ring;       /* staged rows; 0: rows are read in place */
+    size_t pitch, plane, slot; /* bytes of a staged pixel and what follows it, of a plane, of a staged row */
+    int32_t ring;              /* staged rows; 0: rows are read in place */
     const struct vec_isa *isa;
     int8_t flip; /* bits that are turned in staged rows: those that add the kernels' offset */
     int32_t zero;

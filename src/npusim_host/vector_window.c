@@ -6,7 +6,7 @@
 uint64_t vec_window_measure(struct vec_window *w, bool stage)
 {
     uint64_t pixels = ((uint64_t)w->padded_w + (uint64_t)w->split - 1) / (uint64_t)w->split;
-    uint64_t plane = pixels * (uint64_t)w->pixel * (uint64_t)w->spread;
+    uint64_t plane = pixels * (uint64_t)w->pitch;
     uint64_t slot = (plane * (uint64_t)w->split + VEC_SLACK + VEC_ALIGNMENT - 1) / VEC_ALIGNMENT * VEC_ALIGNMENT;
 
     w->plane = (size_t)plane;
@@ -24,35 +24,31 @@ void vec_cursor_start(struct vec_cursor *c, const struct vec_window *w, const in
     memset(c->slots, w->zero ^ w->flip, ((size_t)w->ring + 1) * w->slot);
 }
 
-/* Each channel `spread` times. */
+/* Pixels that do not lie next to each other, or each channel `spread` times. */
 static void spread_pixels(int8_t *to, const int8_t *from, int32_t n, const struct vec_window *w, ptrdiff_t step)
 {
-    for (int32_t i = 0; i < n; i++, from += step) {
-        for (int32_t ch = 0; ch < w->pixel; ch++, to += w->spread)
-            memset(to, from[ch] ^ w->flip, (size_t)w->spread);
+    for (int32_t i = 0; i < n; i++, from += step, to += w->pitch) {
+        if (w->spread == 1)
+            w->isa->copy(to, from, 1, w->pixel, 0, w->flip);
+        for (int32_t ch = 0; ch < w->pixel && w->spread > 1; ch++)
+            memset(to + ch * w->spread, from[ch] ^ w->flip, (size_t)w->spread);
     }
 }
 
 static void stage_row(const struct vec_window *w, const int8_t *from, int8_t *slot)
 {
     int32_t end = w->padded_w - w->pad_left < w->in_w ? w->padded_w : w->pad_left + w->in_w;
-    size_t bytes = (size_t)w->pixel * (size_t)w->spread;
     ptrdiff_t step = w->in_pixel * w->split;
 
-    if (w->split == 1 && w->spread == 1) {
-        if (end > w->pad_left)
-            w->isa->copy(slot + (size_t)w->pad_left * bytes, from, end - w->pad_left, w->pixel, step, w->flip);
-        return;
-    }
     for (int32_t p = 0; p < w->split; p++) {
         /* The first padded column of the plane that is inside the image. */
         int32_t first = p >= w->pad_left ? p : p + (w->pad_left - p + w->split - 1) / w->split * w->split;
         int32_t n = end > first ? (end - first + w->split - 1) / w->split : 0;
-        int8_t *to = slot + (size_t)p * w->plane + (size_t)(first / w->split) * bytes;
+        int8_t *to = slot + (size_t)p * w->plane + (size_t)(first / w->split) * w->pitch;
         const int8_t *source = from + (first - w->pad_left) * w->in_pixel;
         if (n <= 0)
             continue;
-        if (w->spread == 1)
+        if (w->spread == 1 && w->pitch == (size_t)w->pixel)
             w->isa->copy(to, source, n, w->pixel, step, w->flip);
         else
             spread_pixels(to, source, n, w, step);
