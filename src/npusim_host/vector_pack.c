@@ -5,7 +5,8 @@
 #include "device/base/span.h"
 #include "npusim_host/vector_plan.h"
 
-#define SWEEP_BYTES 16384 /* of pixels that tiles sweep, again and again for each of their blocks of columns */
+/* Of pixels that tiles sweep, again and again for each of their blocks of columns: in the second-level cache. */
+#define SWEEP_BYTES 98304
 
 struct vec_plan *vec_plan_new(struct vec_budget *budget, enum vec_kind kind, uint64_t extra, uint8_t **memory)
 {

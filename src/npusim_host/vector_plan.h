@@ -36,7 +36,7 @@ struct vec_conv_plan {
     int32_t groups;
     int64_t rows;     /* of all batches; each row an independent job */
     int64_t pixels;   /* of all, read in place, each `gemm.pixel` after the one before; 0: there are rows of windows */
-    int32_t sweep;    /* pixels that are computed at once: with their weights they stay in the first-level cache */
+    int32_t sweep;    /* pixels that are computed at once: they stay in the second-level cache */
     int32_t group_in; /* bytes between groups, input and output */
     int32_t group_out;
     size_t group_weights;
