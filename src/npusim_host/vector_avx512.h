@@ -164,46 +164,29 @@ static inline __m512i vec_packed(const vec_i32 *v, const struct vec_output *o)
     return _mm512_permutexvar_epi32(by_vector, vec_bytes_of(v, o));
 }
 
-/* `n` columns of four pixels. */
-static inline void vec_store_four(const vec_i32 *v, const struct vec_output *o, int8_t *out, ptrdiff_t pixel, int32_t n)
+#define VEC_ROW 4 /* vectors that are stored at once */
+
+/* Four vectors, `each` of them columns of a pixel, of which there are `n` or all. */
+static inline __attribute__((always_inline)) void
+vec_store_four(const vec_i32 *v, const struct vec_output *o, const int each, int8_t *out, ptrdiff_t pixel, int32_t n)
 {
     __m512i r = vec_packed(v, o);
-    const __m128i row[4] = {_mm512_castsi512_si128(r), _mm512_extracti32x4_epi32(r, 1), _mm512_extracti32x4_epi32(r, 2),
-                            _mm512_extracti32x4_epi32(r, 3)};
+    const int bytes = each * VEC_LANES;
 
-    if (n == VEC_LANES) {
-        for (int i = 0; i < 4; i++)
-            _mm_storeu_si128((void *)(out + i * pixel), row[i]);
-        return;
-    }
-    for (int i = 0; i < 4; i++)
-        _mm_mask_storeu_epi8(out + i * pixel, (__mmask16)((1u << n) - 1u), row[i]);
-}
-
-/* `n` columns, more than 16, of two pixels with two vectors each. */
-static inline void vec_store_two(const vec_i32 *v, const struct vec_output *o, int8_t *out, ptrdiff_t pixel, int32_t n)
-{
-    __m512i r = vec_packed(v, o);
-    __m256i first = _mm512_castsi512_si256(r), second = _mm512_extracti64x4_epi64(r, 1);
-
-    if (n >= 2 * VEC_LANES) {
-        _mm256_storeu_si256((void *)out, first);
-        _mm256_storeu_si256((void *)(out + pixel), second);
+    if (n < bytes) {
+        for (int i = 0; i < 4 / each; i++) /* a part of the vector, by where its first byte would be */
+            _mm512_mask_storeu_epi8(out + i * (pixel - bytes), (((__mmask64)1 << n) - 1) << (i * bytes), r);
+    } else if (each == 4) {
+        _mm512_storeu_si512(out, r);
+    } else if (each == 2) {
+        _mm256_storeu_si256((void *)out, _mm512_castsi512_si256(r));
+        _mm256_storeu_si256((void *)(out + pixel), _mm512_extracti64x4_epi64(r, 1));
     } else {
-        _mm256_mask_storeu_epi8(out, (__mmask32)((UINT64_C(1) << n) - 1u), first);
-        _mm256_mask_storeu_epi8(out + pixel, (__mmask32)((UINT64_C(1) << n) - 1u), second);
+        _mm_storeu_si128((void *)out, _mm512_castsi512_si128(r));
+        _mm_storeu_si128((void *)(out + pixel), _mm512_extracti32x4_epi32(r, 1));
+        _mm_storeu_si128((void *)(out + 2 * pixel), _mm512_extracti32x4_epi32(r, 2));
+        _mm_storeu_si128((void *)(out + 3 * pixel), _mm512_extracti32x4_epi32(r, 3));
     }
-}
-
-#define VEC_ROW 4 /* vectors of columns next to each other that are stored at once */
-
-/* `n` columns of them, or all. */
-static inline void vec_store_row(const vec_i32 *v, const struct vec_output *o, int8_t *out, int32_t n)
-{
-    if (n >= VEC_ROW * VEC_LANES)
-        _mm512_storeu_si512(out, vec_packed(v, o));
-    else
-        _mm512_mask_storeu_epi8(out, (__mmask64)(((uint64_t)1 << n) - 1u), vec_packed(v, o));
 }
 
 static inline vec_i32 vec_widen(const int8_t *p, int32_t n)

@@ -39,20 +39,7 @@ static inline vec_x vec_staged_inputs(const int8_t *p)
 #endif
 
 #ifndef VEC_ROW
-#define VEC_ROW 1 /* vectors of columns next to each other that are stored at once */
-
-/* `n` columns of four pixels. */
-static inline void vec_store_four(const vec_i32 *v, const struct vec_output *o, int8_t *out, ptrdiff_t pixel, int32_t n)
-{
-    for (int i = 0; i < 4; i++)
-        vec_store(v[i], o, out + i * pixel, n);
-}
-
-/* `n` columns of them, or all. */
-static inline void vec_store_row(const vec_i32 *v, const struct vec_output *o, int8_t *out, int32_t n)
-{
-    vec_store(*v, o, out, n < VEC_LANES ? n : VEC_LANES);
-}
+#define VEC_ROW 1 /* vectors that are stored at once */
 
 /* Pixels that alternate with others are not copied several at a time. */
 static inline int32_t vec_copy_alternate(int8_t *to, const int8_t *from, int32_t n, int32_t bytes, ptrdiff_t step,
@@ -92,22 +79,44 @@ VEC_INLINE void vec_requant_all(vec_i32 *v, const int n, const struct vec_params
         VEC_REQUANT_ALL(vec_requant_any);
 }
 
-/* `n` columns of the pixels, of one block. */
-VEC_INLINE void vec_store_pixels(const struct vec_gemm *g, const vec_i32 *v, const int pixels, int8_t *out, int32_t n)
+/* VEC_ROW vectors of columns next to each other, of which there are `n` or all. */
+VEC_INLINE void vec_store_row(const vec_i32 *v, const struct vec_output *o, int8_t *out, int32_t n)
 {
+#if VEC_ROW > 1
+    vec_store_four(v, o, VEC_ROW, out, 0, n);
+#else
+    vec_store(*v, o, out, vec_smaller(n, VEC_LANES));
+#endif
+}
+
+/* The results of a tile, by block. */
+VEC_INLINE void vec_store_tile(const struct vec_gemm *g, const vec_i32 (*v)[8], const int pixels, const int blocks,
+                               int8_t *out)
+{
+    const int each = blocks == 1 ? 4 : 2, packed = VEC_ROW > 1 ? pixels / each * each : 0;
+
+#if VEC_ROW > 1
     /* 16 columns and no others: pixels lie next to each other. */
-    if (VEC_ROW > 1 && pixels == VEC_TILE_PIXELS && n == VEC_LANES && g->out_pixel == VEC_LANES) {
+    bool dense = blocks == 1 && g->columns == VEC_LANES && g->out_pixel == VEC_LANES;
+    VEC_UNROLL
+    for (int i = 0; i < packed; i += each) {
+        vec_i32 four[4];
         VEC_UNROLL
-        for (int i = 0; i < pixels; i += VEC_ROW)
-            vec_store_row(v + i, &g->output, out + i * VEC_LANES, VEC_ROW * VEC_LANES);
-        return;
+        for (int k = 0; k < 4; k++)
+            four[k] = v[k % blocks][i + k / blocks];
+        if (dense)
+            vec_store_row(four, &g->output, out + i * VEC_LANES, VEC_ROW * VEC_LANES);
+        else
+            vec_store_four(four, &g->output, blocks, out + i * g->out_pixel, g->out_pixel, g->columns);
     }
+#endif
     VEC_UNROLL
-    for (int i = 0; i + 4 <= pixels; i += 4)
-        vec_store_four(v + i, &g->output, out + i * g->out_pixel, g->out_pixel, n);
-    VEC_UNROLL
-    for (int i = pixels / 4 * 4; i < pixels; i++)
-        vec_store(v[i], &g->output, out + i * g->out_pixel, n);
+    for (int i = packed; i < pixels; i++) {
+        VEC_UNROLL
+        for (int j = 0; j < blocks; j++)
+            vec_store(v[j][i], &g->output, out + i * g->out_pixel + j * VEC_LANES,
+                      vec_smaller(g->columns - j * VEC_LANES, VEC_LANES));
+    }
 }
 
 /* The blocks of a single pixel, of which all but the last are whole. One set of parameters is read once. */
@@ -172,16 +181,7 @@ VEC_INLINE void vec_tile(const struct vec_gemm *g, const int8_t *const *segment,
             result[j][i] = acc[i][j];
         vec_requant_all(result[j], pixels, g->params + j * g->params_step, g->output.zero);
     }
-#if VEC_TILE_BLOCKS == 2
-    VEC_UNROLL
-    for (int i = 0; blocks == 2 && i < pixels; i += 2) {
-        const int next = i + 1 < pixels ? i + 1 : i;
-        const vec_i32 two[4] = {result[0][i], result[1][i], result[0][next], result[1][next]};
-        vec_store_two(two, &g->output, out + i * g->out_pixel, (next - i) * g->out_pixel, g->columns);
-    }
-#endif
-    if (blocks == 1)
-        vec_store_pixels(g, result[0], pixels, out, vec_smaller(g->columns, VEC_LANES));
+    vec_store_tile(g, result, pixels, blocks, out);
 }
 
 /* `tiles` of as many pixels, one after the other. */
@@ -231,20 +231,17 @@ VEC_INLINE void vec_tiles_of(const struct vec_gemm *of, const int8_t *const *seg
     }
 }
 
-static void vec_tiles_single(const struct vec_gemm *g, const int8_t *const *segment, ptrdiff_t at, int32_t pixels,
-                             int32_t tiles, int8_t *out)
+static void vec_tiles_any(const struct vec_gemm *g, const int8_t *const *segment, ptrdiff_t at, int32_t pixels,
+                          int32_t tiles, int32_t blocks, int8_t *out)
 {
-    if (VEC_OFFSET && g->staged)
-        vec_tiles_of(g, segment, at, pixels, tiles, 1, true, out);
-    else
-        vec_tiles_of(g, segment, at, pixels, tiles, 1, false, out);
-}
+    const bool staged = VEC_OFFSET && g->staged, one = VEC_TILE_BLOCKS == 1 || blocks == 1;
 
-static void vec_tiles_several(const struct vec_gemm *g, const int8_t *const *segment, ptrdiff_t at, int32_t pixels,
-                              int32_t tiles, int8_t *out)
-{
-    if (VEC_OFFSET && g->staged)
+    if (staged && one)
+        vec_tiles_of(g, segment, at, pixels, tiles, 1, true, out);
+    else if (staged)
         vec_tiles_of(g, segment, at, pixels, tiles, VEC_TILE_BLOCKS, true, out);
+    else if (one)
+        vec_tiles_of(g, segment, at, pixels, tiles, 1, false, out);
     else
         vec_tiles_of(g, segment, at, pixels, tiles, VEC_TILE_BLOCKS, false, out);
 }
@@ -286,8 +283,7 @@ static void vec_gemm_row(const struct vec_gemm *g, const int8_t *const *segment,
         for (int32_t t = 0, done = 0; t < tiles;) {
             int32_t n = (pixels - done + tiles - t - 1) / (tiles - t);
             int32_t some = n * (tiles - t) == pixels - done ? tiles - t : pixels - done - (n - 1) * (tiles - t);
-            (blocks == 1 ? vec_tiles_single : vec_tiles_several)(&rest, segment, done * g->pixel, n, some,
-                                                                 out + done * g->out_pixel);
+            vec_tiles_any(&rest, segment, done * g->pixel, n, some, blocks, out + done * g->out_pixel);
             done += some * n;
             t += some;
         }
