@@ -35,23 +35,33 @@ static void spread_pixels(int8_t *to, const int8_t *from, int32_t n, const struc
     }
 }
 
+/* `n` pixels of a plane. */
+static void stage_pixels(const struct vec_window *w, const int8_t *from, int32_t n, int8_t *to)
+{
+    ptrdiff_t step = w->in_pixel * w->split;
+
+    if (n <= 0)
+        return;
+    if (w->spread == 1 && w->pitch == (size_t)w->pixel)
+        w->isa->copy(to, from, n, w->pixel, step, w->flip);
+    else
+        spread_pixels(to, from, n, w, step);
+}
+
 static void stage_row(const struct vec_window *w, const int8_t *from, int8_t *slot)
 {
     int32_t end = w->padded_w - w->pad_left < w->in_w ? w->padded_w : w->pad_left + w->in_w;
-    ptrdiff_t step = w->in_pixel * w->split;
 
+    if (w->split == 1) {
+        stage_pixels(w, from, end - w->pad_left, slot + (size_t)w->pad_left * w->pitch);
+        return;
+    }
     for (int32_t p = 0; p < w->split; p++) {
         /* The first padded column of the plane that is inside the image. */
         int32_t first = p >= w->pad_left ? p : p + (w->pad_left - p + w->split - 1) / w->split * w->split;
         int32_t n = end > first ? (end - first + w->split - 1) / w->split : 0;
-        int8_t *to = slot + (size_t)p * w->plane + (size_t)(first / w->split) * w->pitch;
-        const int8_t *source = from + (first - w->pad_left) * w->in_pixel;
-        if (n <= 0)
-            continue;
-        if (w->spread == 1 && w->pitch == (size_t)w->pixel)
-            w->isa->copy(to, source, n, w->pixel, step, w->flip);
-        else
-            spread_pixels(to, source, n, w, step);
+        stage_pixels(w, from + (first - w->pad_left) * w->in_pixel, n,
+                     slot + (size_t)p * w->plane + (size_t)(first / w->split) * w->pitch);
     }
 }
 
