@@ -269,6 +269,15 @@ struct indexing {
     uint32_t at;               /* where its dimensions stand in the result */
 };
 
+/* A mask alone, of the first dimensions: all elements are there that it may choose (rewrite/expand/masked.c). */
+static bool is_whole_mask(const struct nuc_shape_call *c, const struct nuc_arg *list, const struct nuc_meta *in)
+{
+    const struct nuc_meta *mask = list->count == 1 ? list_item(c, list, 0) : NULL;
+
+    return mask != NULL && mask->dtype == NUC_BOOL && mask->rank > 0 && mask->rank <= in->rank &&
+           memcmp(mask->sizes, in->sizes, mask->rank * sizeof *mask->sizes) == 0 && c->node->dialect == NUC_ATEN;
+}
+
 static void read_indices(const struct nuc_shape_call *c, uint32_t arg, struct indexing *x)
 {
     const struct nuc_arg *list = nuc_shape_arg(c, arg, NUC_ARG_NODES);
@@ -285,6 +294,12 @@ static void read_indices(const struct nuc_shape_call *c, uint32_t arg, struct in
         const struct nuc_meta *index = list_item(c, list, i);
         struct nuc_meta *m = &x->selection;
         struct nuc_meta wide = {.dtype = NUC_I64, .rank = index->rank > m->rank ? index->rank : m->rank};
+        if (is_whole_mask(c, list, x->in)) {
+            for (uint32_t k = 0; k < index->rank; k++)
+                x->indexed[k] = true;
+            x->selection = nuc_meta_make(NUC_I64, (const int64_t[]){nuc_elements(index)}, 1);
+            return;
+        }
         if (index->dtype == NUC_BOOL)
             nuc_shape_fail(c, "the index is a mask, so that the shape depends on the data, where a program has fixed "
                               "memory: use torch.where or a product with the mask");

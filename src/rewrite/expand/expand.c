@@ -129,6 +129,7 @@ bool nuc_expand(struct nuc_graph *g)
     struct nuc_formulas *formulas = nuc_formulas_new(g->cx);
     bool changed = false, in_place = nuc_has_in_place(g);
 
+    nuc_check_masked(g);
     if (in_place) {
         changed = expand_all(g, formulas, nuc_is_composite_view);
         changed = nuc_resolve_writes(g) || changed;

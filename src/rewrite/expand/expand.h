@@ -41,6 +41,9 @@ struct nuc_node *nuc_expand_node(struct nuc_graph *g, struct nuc_node *node, exp
 struct nuc_node *nuc_replace_expanded(struct nuc_graph *g, struct nuc_node *node, struct nuc_node *before,
                                       uint32_t old_ids, struct nuc_node *value);
 
+/* Fails where what a mask chooses is used for anything but to compute each element and write it back (masked.c). */
+void nuc_check_masked(struct nuc_graph *g);
+
 /* ---- Einstein's sums (expand_einsum.c) ---- */
 
 /* A tensor with a letter for each dimension. */
