@@ -174,61 +174,35 @@ static void add_constants(struct nuc_cm *c, const struct nuc_node *node, struct 
     nuc_int_arg(-v->in.zero_point), nuc_int_arg(v->out.params.zero_point), nuc_node_arg(v->multipliers),               \
         nuc_node_arg(v->shifts), nuc_int_arg(v->out.low), nuc_int_arg(v->out.high)
 
-static struct nuc_node *emit_wide_conv(struct nuc_cm *c, const struct conv *v, struct nuc_node *in)
+/*
+ * Operators of int8 have one padding for both sides where they can, those of int16 and of weights of more than eight
+ * bits one for each. Depthwise, a number of outputs of an input channel comes after the dilation.
+ */
+static struct nuc_node *emit_conv(struct nuc_cm *c, const struct conv *v, bool depthwise)
 {
     const int64_t sides[4] = {v->padding.h, v->padding.w, v->padding.h, v->padding.w};
-    struct nuc_node *conv = nuc_emit(c->g, v->before, NUC_OP_NUCLEON_WIDE_CONV2D, v->out.value,
-                                     NUC_ARGS(FIRST_ARGS(in), NUC_PAIR_ARG(v->stride), nuc_ints_arg(sides, 4),
-                                              NUC_PAIR_ARG(v->dilation), LAST_ARGS, nuc_node_arg(v->excess)));
+    struct nuc_node *in = nuc_cm_channels_last(c, v->in.node, v->before);
+    bool wide = v->excess != NULL, int8 = v->in.dtype == NUC_I8;
+    enum nuc_op conv_op = wide ? NUC_OP_NUCLEON_WIDE_CONV2D : int8 ? NUC_OP_CORTEXM_CONV2D : NUC_OP_NUCLEON_CONV2D;
+    enum nuc_op depthwise_op = wide   ? NUC_OP_NUCLEON_WIDE_DEPTHWISE
+                               : int8 ? NUC_OP_CORTEXM_DEPTHWISE
+                                      : NUC_OP_NUCLEON_DEPTHWISE;
+    const struct nuc_arg padding = nuc_ints_arg(sides, int8 && !wide ? 2 : 4);
+    const struct nuc_arg conv_args[] = {FIRST_ARGS(in), NUC_PAIR_ARG(v->stride), padding, NUC_PAIR_ARG(v->dilation),
+                                        LAST_ARGS,      nuc_node_arg(v->excess)};
+    const struct nuc_arg depthwise_args[] = {FIRST_ARGS(in),
+                                             NUC_PAIR_ARG(v->stride),
+                                             padding,
+                                             NUC_PAIR_ARG(v->dilation),
+                                             nuc_int_arg(v->out_channels / v->groups),
+                                             LAST_ARGS,
+                                             nuc_node_arg(v->excess)};
+    size_t count = sizeof conv_args / sizeof *conv_args - !wide;
+    struct nuc_node *conv = depthwise ? nuc_emit(c->g, v->before, depthwise_op, v->out.value, depthwise_args, count + 1)
+                                      : nuc_emit(c->g, v->before, conv_op, v->out.value, conv_args, count);
 
-    nuc_cm_scratch(c->g, conv, NUC_ARG(NUCLEON_WIDE_CONV2D, scratch), nuc_cm_conv_scratch(c->options->cpu, conv));
-    return conv;
-}
-
-/* Operators of int8 have one padding for both sides where they can, those of int16 one for each. */
-static struct nuc_node *emit_conv(struct nuc_cm *c, const struct conv *v)
-{
-    const int64_t sides[4] = {v->padding.h, v->padding.w, v->padding.h, v->padding.w};
-    struct nuc_node *before = v->before, *in = nuc_cm_channels_last(c, v->in.node, before);
-    bool int8 = v->in.dtype == NUC_I8;
-
-    if (v->excess != NULL)
-        return emit_wide_conv(c, v, in);
-    struct nuc_node *conv = nuc_emit(c->g, before, int8 ? NUC_OP_CORTEXM_CONV2D : NUC_OP_NUCLEON_CONV2D, v->out.value,
-                                     NUC_ARGS(FIRST_ARGS(in), NUC_PAIR_ARG(v->stride),
-                                              nuc_ints_arg(sides, int8 ? 2 : 4), NUC_PAIR_ARG(v->dilation), LAST_ARGS));
-
-    nuc_cm_scratch(c->g, conv, NUC_ARG(CORTEXM_CONV2D, scratch), nuc_cm_conv_scratch(c->options->cpu, conv));
-    return conv;
-}
-
-static struct nuc_node *emit_wide_depthwise(struct nuc_cm *c, const struct conv *v, struct nuc_node *in)
-{
-    const int64_t sides[4] = {v->padding.h, v->padding.w, v->padding.h, v->padding.w};
-    struct nuc_node *conv =
-        nuc_emit(c->g, v->before, NUC_OP_NUCLEON_WIDE_DEPTHWISE, v->out.value,
-                 NUC_ARGS(FIRST_ARGS(in), NUC_PAIR_ARG(v->stride), nuc_ints_arg(sides, 4), NUC_PAIR_ARG(v->dilation),
-                          nuc_int_arg(v->out_channels / v->groups), LAST_ARGS, nuc_node_arg(v->excess)));
-
-    nuc_cm_scratch(c->g, conv, NUC_ARG(NUCLEON_WIDE_DEPTHWISE, scratch),
-                   nuc_cm_depthwise_scratch(c->options->cpu, conv));
-    return conv;
-}
-
-static struct nuc_node *emit_depthwise(struct nuc_cm *c, const struct conv *v)
-{
-    const int64_t sides[4] = {v->padding.h, v->padding.w, v->padding.h, v->padding.w};
-    struct nuc_node *before = v->before, *in = nuc_cm_channels_last(c, v->in.node, before);
-    bool int8 = v->in.dtype == NUC_I8;
-
-    if (v->excess != NULL)
-        return emit_wide_depthwise(c, v, in);
-    struct nuc_node *conv =
-        nuc_emit(c->g, before, int8 ? NUC_OP_CORTEXM_DEPTHWISE : NUC_OP_NUCLEON_DEPTHWISE, v->out.value,
-                 NUC_ARGS(FIRST_ARGS(in), NUC_PAIR_ARG(v->stride), nuc_ints_arg(sides, int8 ? 2 : 4),
-                          NUC_PAIR_ARG(v->dilation), nuc_int_arg(v->out_channels / v->groups), LAST_ARGS));
-
-    nuc_cm_scratch(c->g, conv, NUC_ARG(CORTEXM_DEPTHWISE, scratch), nuc_cm_depthwise_scratch(c->options->cpu, conv));
+    nuc_cm_scratch(c->g, conv, conv->n_args - 1,
+                   (depthwise ? nuc_cm_depthwise_scratch : nuc_cm_conv_scratch)(c->options->cpu, conv));
     return conv;
 }
 
@@ -270,7 +244,7 @@ static struct nuc_node *lower_forward(struct nuc_cm *c, const struct nuc_node *n
                      node->vals[0].sizes[0] == 1 && (!is_long || c->options->reference_compat);
 
     add_constants(c, node, v, depthwise ? to_ihwo : to_ohwi);
-    return depthwise ? emit_depthwise(c, v) : emit_conv(c, v);
+    return emit_conv(c, v, depthwise);
 }
 
 static struct nuc_transposed_window window_of(const struct conv *v)

@@ -20,12 +20,9 @@ static struct nuc_node *rows_view(struct cutting *t, struct nuc_node *value, uin
 
     if (rows.low == 0 && rows.high == value->vals[0].sizes[dim])
         return value;
-    struct nuc_node *view = nuc_insert(g, t->before, NUC_OP_NUCLEON_ROWS_VIEW, value);
-    nuc_set_arg_node(view, g, NUC_SELF, value);
-    nuc_set_arg_int(view, NUC_ARG(NUCLEON_ROWS_VIEW, dim), dim);
-    nuc_set_arg_int(view, NUC_ARG(NUCLEON_ROWS_VIEW, start), rows.low);
-    nuc_set_arg_int(view, NUC_ARG(NUCLEON_ROWS_VIEW, end), rows.high);
-    nuc_infer_shape(g, view);
+    struct nuc_node *view =
+        nuc_emit(g, t->before, NUC_OP_NUCLEON_ROWS_VIEW, value,
+                 NUC_ARGS(nuc_node_arg(value), nuc_int_arg(dim), nuc_int_arg(rows.low), nuc_int_arg(rows.high)));
     struct nuc_meta meta = value->vals[0];
     meta.sizes[dim] = rows.high - rows.low;
     nuc_set_val(g, view, &meta);

@@ -302,12 +302,9 @@ struct nuc_node *nuc_insert_padded(struct nuc_graph *g, struct nuc_node *node, s
         i++;
     if (i == count)
         return input;
-    struct nuc_node *pad = nuc_insert(g, node, NUC_OP_PAD, node);
-    nuc_set_arg_node(pad, g, NUC_SELF, input);
-    nuc_set_arg_ints(pad, g, NUC_ARG(PAD, pad), pads, count);
-    nuc_set_arg_float(pad, NUC_ARG(PAD, value), 0.0);
-    nuc_infer_shape(g, pad);
-    return pad;
+    return nuc_emit(
+        g, node, NUC_OP_PAD, node,
+        NUC_ARGS(nuc_node_arg(input), nuc_ints_arg(pads, count), (struct nuc_arg){NUC_ARG_NONE}, nuc_float_arg(0.0)));
 }
 
 struct nuc_node *nuc_insert_sum(struct nuc_graph *g, struct nuc_node *node, struct nuc_node *input, const int64_t *dims,

@@ -82,50 +82,32 @@ struct marks {
     bool *used; /* by value */
 };
 
-/* Every {"name": ...} in an argument, however deep: tensors, lists and lists of lists of them. Graphs name their own.
+/*
+ * Every {"name": ...} in an argument, however deep: tensors, lists and lists of lists of them. Graphs name their own.
+ * Marks all, or tells whether one is marked or unknown.
  */
-static void mark_names(struct marks *m, const struct nuc_json *value)
+static bool see_names(struct marks *m, const struct nuc_json *value, bool mark)
 {
     struct nuc_json name = nuc_json_maybe_member(value, "name");
     const char *text = nuc_json_maybe_text(&name);
+    bool used = false;
 
     if (text != NULL) {
         struct nuc_node **slot = nuc_scope_slot(m->scope, text);
-        if (slot != NULL)
+        if (slot != NULL && mark)
             m->used[slot - m->scope->nodes] = true;
-        return;
-    }
-    if (value->type == NUC_JSON_ARRAY) {
-        for (size_t i = 0, count = nuc_json_count(value); i < count; i++) {
-            struct nuc_json item = nuc_json_item(value, i);
-            mark_names(m, &item);
-        }
-    } else if (value->type == NUC_JSON_OBJECT && nuc_json_maybe_count(value) == 1) {
-        struct nuc_json member = nuc_json_union(value);
-        mark_names(m, &member);
-    }
-}
-
-static bool is_used(const struct marks *m, const struct nuc_json *value)
-{
-    struct nuc_json name = nuc_json_maybe_member(value, "name");
-    const char *text = nuc_json_maybe_text(&name);
-
-    if (text != NULL) {
-        struct nuc_node **slot = nuc_scope_slot(m->scope, text);
         return slot == NULL || m->used[slot - m->scope->nodes];
     }
     if (value->type == NUC_JSON_ARRAY) {
-        for (size_t i = 0, count = nuc_json_count(value); i < count; i++) {
+        for (size_t i = 0, count = nuc_json_count(value); i < count && (mark || !used); i++) {
             struct nuc_json item = nuc_json_item(value, i);
-            if (is_used(m, &item))
-                return true;
+            used = see_names(m, &item, mark);
         }
     } else if (value->type == NUC_JSON_OBJECT && nuc_json_maybe_count(value) == 1) {
         struct nuc_json member = nuc_json_union(value);
-        return is_used(m, &member);
+        used = see_names(m, &member, mark);
     }
-    return false;
+    return used;
 }
 
 /* An operator in place writes to what it is given, which other names may see; one without results checks something. */
@@ -147,31 +129,31 @@ bool *nuc_live_nodes(struct nuc_context *cx, const struct nuc_scope *scope)
     bool *live = nuc_alloc_array(cx, count, sizeof *live);
     struct marks m = {scope, nuc_alloc_array(cx, scope->n_values, sizeof *m.used)};
 
-    mark_names(&m, &outputs);
+    see_names(&m, &outputs, true);
     for (size_t i = count; i-- > 0;) {
         struct nuc_json node = nuc_json_item(&nodes, i);
         struct nuc_json results = nuc_json_field(&node, "outputs");
-        live[i] = acts(&node) || is_used(&m, &results);
+        live[i] = acts(&node) || see_names(&m, &results, false);
         if (!live[i])
             continue;
         struct nuc_json inputs = nuc_json_field(&node, "inputs");
         for (size_t k = 0, n = nuc_json_count(&inputs); k < n; k++) {
             struct nuc_json input = nuc_json_item(&inputs, k);
             struct nuc_json arg = nuc_json_field(&input, "arg");
-            mark_names(&m, &arg);
+            see_names(&m, &arg, true);
         }
     }
     return live;
 }
 
-static bool reads(const struct marks *m, const struct nuc_json *node)
+static bool reads(struct marks *m, const struct nuc_json *node)
 {
     struct nuc_json inputs = nuc_json_field(node, "inputs");
 
     for (size_t k = 0, n = nuc_json_count(&inputs); k < n; k++) {
         struct nuc_json input = nuc_json_item(&inputs, k);
         struct nuc_json arg = nuc_json_field(&input, "arg");
-        if (is_used(m, &arg))
+        if (see_names(m, &arg, false))
             return true;
     }
     return false;
@@ -190,7 +172,7 @@ const bool *nuc_nodes_to_import(struct nuc_context *cx, const struct nuc_scope *
         bool is_known = nuc_has_region(&node) || nuc_pt2_find_op(&known, nuc_pt2_op_name(&node)).op != NUC_OP_COUNT;
         taken[i] = taken[i] || (is_known && !reads(&out, &node));
         if (!taken[i])
-            mark_names(&out, &results);
+            see_names(&out, &results, true);
     }
     return taken;
 }

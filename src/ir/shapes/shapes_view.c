@@ -210,22 +210,23 @@ void nuc_shape_contiguous(const struct nuc_shape_call *c)
     nuc_shape_result(c, &m);
 }
 
-void nuc_shape_to_dtype_layout(const struct nuc_shape_call *c)
+static void cast(const struct nuc_shape_call *c, uint32_t dtype, uint32_t format)
 {
     struct nuc_meta m = *nuc_shape_input(c, NUC_SELF);
 
-    m.dtype = nuc_shape_dtype(c, NUC_ARG(TO_DTYPE_LAYOUT, dtype), m.dtype);
-    set_format(c, &m, read_format(c, NUC_ARG(TO_DTYPE_LAYOUT, memory_format)));
+    m.dtype = nuc_shape_dtype(c, dtype, m.dtype);
+    set_format(c, &m, read_format(c, format));
     nuc_shape_result(c, &m);
+}
+
+void nuc_shape_to_dtype_layout(const struct nuc_shape_call *c)
+{
+    cast(c, NUC_ARG(TO_DTYPE_LAYOUT, dtype), NUC_ARG(TO_DTYPE_LAYOUT, memory_format));
 }
 
 void nuc_shape_to_dtype(const struct nuc_shape_call *c)
 {
-    struct nuc_meta m = *nuc_shape_input(c, NUC_SELF);
-
-    m.dtype = nuc_shape_dtype(c, NUC_ARG(TO_DTYPE, dtype), m.dtype);
-    set_format(c, &m, read_format(c, NUC_ARG(TO_DTYPE, memory_format)));
-    nuc_shape_result(c, &m);
+    cast(c, NUC_ARG(TO_DTYPE, dtype), NUC_ARG(TO_DTYPE, memory_format));
 }
 
 /* A dim_order argument: outermost dimension first; None preserves. */

@@ -44,8 +44,8 @@ const char *nuc_isa_name(enum nuc_isa isa)
 
 /* Limits that NXP publishes of N3-64. Of N1-16 none are known: these are taken to hold, too. */
 #define NEUTRON_LIMITS                                                                                                 \
-    .buffer_alignment = 16, .max_window = 4096, .max_mac_buffer = 65535, .max_transposed_stride = 2,                   \
-    .max_softmax_channels = 2040, .max_softmax_rows = 4096, .max_softmax_elements = 524288, .view_rank_limit = 8,      \
+    .max_window = 4096, .max_mac_buffer = 65535, .max_transposed_stride = 2, .max_softmax_channels = 2040,             \
+    .max_softmax_rows = 4096, .max_softmax_elements = 524288, .view_rank_limit = 8,                                    \
     .max_softmax_channels_sdk31 = 2047, .max_prelu_pixels_sdk31 = 4096
 
 /* The eIQ Neutron N3-64 of i.MX RT700 and the memories around it. */

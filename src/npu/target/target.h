@@ -102,7 +102,6 @@ struct nuc_target {
     struct nuc_costs costs;
     uint32_t n_memories;
     struct nuc_memory memories[NUC_TARGET_MEMORIES];
-    uint32_t buffer_alignment; /* of microcode, weights and kernels, bytes */
 
     int64_t slice_step; /* a slice of channels begins and ends at multiples of it */
     /* Largest kernel, stride and dilation along each axis. */

@@ -227,6 +227,13 @@ static struct nuc_term *read_expression(struct reader *r)
     return choice;
 }
 
+static void expect_end(struct reader *r)
+{
+    skip_space(r);
+    if (*r->at != '\0')
+        fail(r, "something follows");
+}
+
 /* "name =" of a statement, or NULL. */
 static const char *read_target(struct reader *r)
 {
@@ -272,9 +279,7 @@ void nuc_read_formula(struct nuc_context *cx, const char *title, const char *tex
     }
     while (take(&r, ",") && out->n_results < sizeof out->results / sizeof *out->results)
         out->results[out->n_results++] = read_expression(&r);
-    skip_space(&r);
-    if (*r.at != '\0')
-        fail(&r, "something follows");
+    expect_end(&r);
 }
 
 void nuc_read_definition(struct nuc_context *cx, const char *signature, const char *text, struct nuc_definition *out)
@@ -297,9 +302,7 @@ struct nuc_term *nuc_read_term(struct nuc_context *cx, const char *title, const 
     struct reader r = {cx, title, text, text};
     struct nuc_term *t = read_expression(&r);
 
-    skip_space(&r);
-    if (*r.at != '\0')
-        fail(&r, "something follows");
+    expect_end(&r);
     return t;
 }
 
@@ -312,7 +315,5 @@ void nuc_read_pattern(struct nuc_context *cx, const char *title, const char *tex
     out->result = read_expression(&r);
     if (take(&r, ","))
         out->guard = read_expression(&r);
-    skip_space(&r);
-    if (*r.at != '\0')
-        fail(&r, "something follows");
+    expect_end(&r);
 }
