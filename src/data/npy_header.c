@@ -5,7 +5,6 @@
 #include "data/npy_header.h"
 
 #include <ctype.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "host/limits.h"

@@ -11,7 +11,6 @@
 #include "host/call.h"
 #include "host/hash.h"
 #include "npu/container/payload.h"
-#include "nucleon/NeutronDriver.h"
 #include "run/test_cases.h"
 
 struct kernel_sum {

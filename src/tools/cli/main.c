@@ -1,5 +1,4 @@
 /* nucleon: picks the subcommand. */
-#include <stdio.h>
 #include <string.h>
 
 #include "tools/cli/arguments/manual.h"

@@ -1,5 +1,4 @@
 /* An evaluation as JSON (docs/json.md). */
-#include <math.h>
 
 #include "archive/json_build.h"
 #include "tools/evaluate/scored_output.h"

@@ -1,5 +1,4 @@
 /* Accuracy on a data set: what `nucleon evaluate` measures, and samples as pictures where they are images. */
-#include <math.h>
 #include <string.h>
 
 #include "archive/json_build.h"

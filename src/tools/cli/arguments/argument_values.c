@@ -1,6 +1,5 @@
 /* Values of options: the library reads them; lists may be given several times, some answer "help". */
 #include <assert.h>
-#include <stdio.h>
 #include <string.h>
 
 #include "tools/cli/arguments/command_args.h"

@@ -1,6 +1,5 @@
 /* All options of all commands, in the order of their help: groups, those that most people need first. */
 #include <assert.h>
-#include <stdio.h>
 #include <string.h>
 
 #include "nucleon/options.h"

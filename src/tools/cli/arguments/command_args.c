@@ -1,9 +1,7 @@
 /* The command line by the table of options; what commands do with it. */
 #include "tools/cli/arguments/command_args.h"
 
-#include <math.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "tools/cli/terminal/json_output.h"

@@ -1,5 +1,4 @@
 /* Completion for bash, of the tables of options and commands. */
-#include <stdio.h>
 
 #include "tools/cli/arguments/command_args.h"
 #include "tools/cli/arguments/manual.h"

@@ -1,5 +1,4 @@
 /* Completion for zsh, of the tables of options and commands: arguments of its function _arguments. */
-#include <stdio.h>
 #include <string.h>
 
 #include "tools/cli/arguments/command_args.h"

@@ -1,5 +1,4 @@
 /* nucleon codegen and kernels: sources of a firmware. */
-#include <stdio.h>
 #include <string.h>
 
 #include "nucleon/firmware.h"

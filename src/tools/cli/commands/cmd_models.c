@@ -1,5 +1,4 @@
 /* nucleon convert and quantize: from model to model. */
-#include <stdio.h>
 
 #include "nucleon/json.h"
 #include "tools/cli/commands/commands.h"

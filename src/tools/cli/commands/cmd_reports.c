@@ -1,5 +1,4 @@
 /* nucleon inspect, ops, targets, version, merge-kernel-selection. */
-#include <stdio.h>
 
 #include "nucleon/json.h"
 #include "tools/cli/commands/commands.h"

@@ -1,5 +1,4 @@
 /* nucleon run: a program over all samples of its inputs. */
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 

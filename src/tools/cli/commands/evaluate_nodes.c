@@ -1,5 +1,4 @@
 /* An evaluation node by node as text of 80 columns. */
-#include <stdio.h>
 #include <string.h>
 
 #include "tools/cli/commands/evaluation.h"

@@ -1,7 +1,6 @@
 /* What quantization found out about the outputs. */
 #include <math.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "tools/cli/commands/commands.h"

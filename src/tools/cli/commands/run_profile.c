@@ -1,6 +1,5 @@
 #include "tools/cli/commands/run_profile.h"
 
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
