@@ -43,30 +43,6 @@ static struct nuc_array *find_marks(const struct nuc_dataset *d)
     return NULL;
 }
 
-static void read_marks(const struct nuc_dataset *d, struct nuc_array *a, bool *begins)
-{
-    if (d->n_steps != 0)
-        nuc_fail(
-            d->cx, NUC_BAD_INPUT,
-            "%s: array '%s' marks where sequences begin, and array '%s' has an axis of time that says so, too: leave "
-            "'%s' out, or join the sequences along axis 0",
-            d->path, a->name, d->bound[0]->name, a->name);
-    if (!nuc_is_integer(a->dtype) || a->rank != 1 || (size_t)a->shape[0] != d->n_samples)
-        nuc_fail(d->cx, NUC_BAD_INPUT,
-                 "%s: array '%s' is %s %s: give a bool or an integer for each of the %zu samples, 1 where a sequence "
-                 "begins and else 0",
-                 d->path, a->name, nuc_dtype_name(a->dtype), nuc_sizes_text(d->cx, a->shape, a->rank), d->n_samples);
-    const void *data = nuc_array_elements(d->cx, a);
-    for (size_t k = 0; k < d->n_samples; k++) {
-        int64_t mark = nuc_int_at(a->dtype, data, k);
-        if (mark != 0 && mark != 1)
-            nuc_fail(d->cx, NUC_BAD_INPUT,
-                     "%s: array '%s' has %lld at sample %zu: give 1 where a sequence begins and else 0", d->path,
-                     a->name, (long long)mark, k);
-        begins[k] = mark != 0 || k == 0;
-    }
-}
-
 /* Sequence `index` of `n`, or of a single one step `index` of `n`: whether it is held out. */
 static bool is_held_out(size_t index, size_t n, bool single)
 {
@@ -106,8 +82,28 @@ void nuc_dataset_find_sequences(struct nuc_dataset *d)
 
     for (size_t k = 0; k < d->n_samples; k++)
         begins[k] = k == 0 || (d->n_steps != 0 && k % d->n_steps == 0);
-    if (marks != NULL)
-        read_marks(d, marks, begins);
+    if (marks != NULL) {
+        if (d->n_steps != 0)
+            nuc_fail(d->cx, NUC_BAD_INPUT,
+                     "%s: array '%s' marks where sequences begin, and array '%s' has an axis of time that says so, "
+                     "too: leave '%s' out, or join the sequences along axis 0",
+                     d->path, marks->name, d->bound[0]->name, marks->name);
+        if (!nuc_is_integer(marks->dtype) || marks->rank != 1 || (size_t)marks->shape[0] != d->n_samples)
+            nuc_fail(d->cx, NUC_BAD_INPUT,
+                     "%s: array '%s' is %s %s: give a bool or an integer for each of the %zu samples, 1 where a "
+                     "sequence begins and else 0",
+                     d->path, marks->name, nuc_dtype_name(marks->dtype),
+                     nuc_sizes_text(d->cx, marks->shape, marks->rank), d->n_samples);
+        const void *data = nuc_array_elements(d->cx, marks);
+        for (size_t k = 0; k < d->n_samples; k++) {
+            int64_t mark = nuc_int_at(marks->dtype, data, k);
+            if (mark != 0 && mark != 1)
+                nuc_fail(d->cx, NUC_BAD_INPUT,
+                         "%s: array '%s' has %lld at sample %zu: give 1 where a sequence begins and else 0", d->path,
+                         marks->name, (long long)mark, k);
+            begins[k] = mark != 0 || k == 0;
+        }
+    }
     for (size_t k = 0; k < d->n_samples; k++)
         n += begins[k];
     if (n == d->n_samples && n > 1)

@@ -171,35 +171,31 @@ static const char *origin(struct nuc_context *cx, uint32_t k, const int32_t *mak
                               : nuc_format(cx, "o%u_%d", k, (int)makers[tensor]);
 }
 
-static void draw_subgraph(struct nuc_text *out, uint32_t k, const struct nuc_lt_subgraph *s)
-{
-    const int32_t *makers = nuc_lt_uses(out->cx, s).producer;
-
-    draw_boundary(out, k, s, "i", s->inputs, s->n_inputs);
-    for (uint32_t i = 0; i < s->n_ops; i++) {
-        const struct nuc_lt_op *op = &s->ops[i];
-        const char *name = nuc_format(out->cx, "o%u_%u", k, i);
-        nuc_text_addf(out, "  %s [label=", name);
-        nuc_dot_string(out, nuc_lt_code_name(out->cx, op->code));
-        nuc_text_addf(out, "];\n");
-        for (uint32_t j = 0; j < op->n_inputs; j++) {
-            if (op->inputs[j] < 0 || s->tensors[op->inputs[j]].data.data != NULL)
-                continue;
-            draw_edge(out, &s->tensors[op->inputs[j]], origin(out->cx, k, makers, op->inputs[j]), name);
-        }
-    }
-    draw_boundary(out, k, s, "r", s->outputs, s->n_outputs);
-    for (uint32_t i = 0; i < s->n_outputs; i++) {
-        if (s->outputs[i] >= 0)
-            draw_edge(out, &s->tensors[s->outputs[i]], origin(out->cx, k, makers, s->outputs[i]),
-                      nuc_format(out->cx, "r%u_%d", k, (int)s->outputs[i]));
-    }
-}
-
 void nuc_inspect_litert_dot(struct nuc_text *out, const struct nuc_lt_model *m)
 {
     nuc_text_addf(out, "digraph model {\n  node [shape=box];\n");
-    for (uint32_t k = 0; k < m->n_subgraphs; k++)
-        draw_subgraph(out, k, &m->subgraphs[k]);
+    for (uint32_t k = 0; k < m->n_subgraphs; k++) {
+        const struct nuc_lt_subgraph *s = &m->subgraphs[k];
+        const int32_t *makers = nuc_lt_uses(out->cx, s).producer;
+        draw_boundary(out, k, s, "i", s->inputs, s->n_inputs);
+        for (uint32_t i = 0; i < s->n_ops; i++) {
+            const struct nuc_lt_op *op = &s->ops[i];
+            const char *name = nuc_format(out->cx, "o%u_%u", k, i);
+            nuc_text_addf(out, "  %s [label=", name);
+            nuc_dot_string(out, nuc_lt_code_name(out->cx, op->code));
+            nuc_text_addf(out, "];\n");
+            for (uint32_t j = 0; j < op->n_inputs; j++) {
+                if (op->inputs[j] < 0 || s->tensors[op->inputs[j]].data.data != NULL)
+                    continue;
+                draw_edge(out, &s->tensors[op->inputs[j]], origin(out->cx, k, makers, op->inputs[j]), name);
+            }
+        }
+        draw_boundary(out, k, s, "r", s->outputs, s->n_outputs);
+        for (uint32_t i = 0; i < s->n_outputs; i++) {
+            if (s->outputs[i] >= 0)
+                draw_edge(out, &s->tensors[s->outputs[i]], origin(out->cx, k, makers, s->outputs[i]),
+                          nuc_format(out->cx, "r%u_%d", k, (int)s->outputs[i]));
+        }
+    }
     nuc_text_addf(out, "}\n");
 }

@@ -199,24 +199,6 @@ static void put_method(const struct nuc_inspection *in, json_t *out, const struc
         put_delegate(in, nuc_put_object(cx, delegates, NULL), &m->delegates[i]);
 }
 
-static void put_named(struct nuc_context *cx, json_t *list, const struct nuc_program_view *view)
-{
-    for (uint32_t i = 0; i < view->n_named; i++) {
-        json_t *item = nuc_put_object(cx, list, NULL);
-        put_text(cx, item, "key", view->named[i].key);
-        nuc_put_int(cx, item, "bytes", (int64_t)view->named[i].data.size);
-        if (nuc_view_is(view->named[i].key, NUC_METADATA_KEY)) {
-            /* The facts as they are in the file, or why they are none. */
-            const char *why;
-            const struct nuc_metadata *facts = nuc_metadata_read(cx, view->named[i].data, &why);
-            if (facts != NULL)
-                nuc_metadata_put(cx, facts, nuc_put_object(cx, item, "facts"));
-            else
-                nuc_put_string(cx, item, "damaged", why);
-        }
-    }
-}
-
 void nuc_inspect_program(const struct nuc_inspection *in, struct nuc_span bytes, json_t *out)
 {
     const struct nuc_program_view *view = nuc_program_view_open(in->cx, in->file, bytes);
@@ -228,8 +210,23 @@ void nuc_inspect_program(const struct nuc_inspection *in, struct nuc_span bytes,
     nuc_put_int(in->cx, out, "schema_version", view->schema_version);
     nuc_put_int(in->cx, out, "segments", view->n_segments);
     nuc_put_int(in->cx, out, "constants", view->n_constants);
-    if (view->n_named > 0)
-        put_named(in->cx, nuc_put_array(in->cx, out, "named_data"), view);
+    if (view->n_named > 0) {
+        json_t *list = nuc_put_array(in->cx, out, "named_data");
+        for (uint32_t i = 0; i < view->n_named; i++) {
+            json_t *item = nuc_put_object(in->cx, list, NULL);
+            put_text(in->cx, item, "key", view->named[i].key);
+            nuc_put_int(in->cx, item, "bytes", (int64_t)view->named[i].data.size);
+            if (nuc_view_is(view->named[i].key, NUC_METADATA_KEY)) {
+                /* The facts as they are in the file, or why they are none. */
+                const char *why;
+                const struct nuc_metadata *facts = nuc_metadata_read(in->cx, view->named[i].data, &why);
+                if (facts != NULL)
+                    nuc_metadata_put(in->cx, facts, nuc_put_object(in->cx, item, "facts"));
+                else
+                    nuc_put_string(in->cx, item, "damaged", why);
+            }
+        }
+    }
     json_t *methods = nuc_put_array(in->cx, out, "methods");
     for (uint32_t i = 0; i < view->n_methods; i++)
         put_method(in, nuc_put_object(in->cx, methods, NULL), &view->methods[i]);

@@ -254,35 +254,6 @@ static void lint_kernel(struct lint *l, const struct nuc_view_instruction *call)
 
 static const char backend[] = "NeutronBackend";
 
-static void lint_boundaries(struct lint *l, const struct nuc_payload *p, struct nuc_view_list args)
-{
-    uint32_t n = (uint32_t)p->n_inputs + p->n_outputs;
-    struct tensor t;
-
-    if (args.count < n) {
-        found(l, backend, "gets fewer arguments than the payload has inputs and outputs");
-        return;
-    }
-    for (uint32_t i = 0; i < n; i++) {
-        const struct nuc_payload_io *io = i < p->n_inputs ? &p->inputs[i] : &p->outputs[i - p->n_inputs];
-        uint32_t arg = (i < p->n_inputs ? 0u : p->n_args) + io->map;
-        if (arg >= args.count || value_at(l, args, arg)->kind != NUC_VALUE_TENSOR) {
-            found(l, backend, "has a payload whose maps do not fit the arguments of the call");
-            return;
-        }
-        if (read_tensor(value_at(l, args, arg), &t)) {
-            /* NeutronBackend::execute() of backends/nxp/runtime, input and output alike. */
-            bool transposed = io->format == 1 && t.channels != 1;
-            if (io->format == 1 && t.rank < 3)
-                found(l, backend, "a boundary of fewer than 3 dimensions cannot be channels-last");
-            else if (t.order == ORDER_OTHER || (t.order == ORDER_CHANNELS_LAST && !transposed))
-                found(l, backend,
-                      "takes a boundary contiguous here, as one channel or a payload without channels-last boundaries "
-                      "asks for");
-        }
-    }
-}
-
 static void lint_delegate(struct lint *l, const struct nuc_view_instruction *call)
 {
     const struct nuc_view_delegate *delegate = &l->method->delegates[call->index];
@@ -298,7 +269,30 @@ static void lint_delegate(struct lint *l, const struct nuc_view_instruction *cal
     struct nuc_payload p = nuc_payload_parse(l->cx, l->view->file, delegate->data);
     if (nuc_payload_sizes_of(&p).prefetch > 0)
         found(l, backend, "fetches weights to a staging buffer, which it hands over only when built with EXTERNAL_MEM");
-    lint_boundaries(l, &p, call->args);
+    uint32_t n = (uint32_t)p.n_inputs + p.n_outputs;
+    struct tensor t;
+    if (call->args.count < n) {
+        found(l, backend, "gets fewer arguments than the payload has inputs and outputs");
+        return;
+    }
+    for (uint32_t i = 0; i < n; i++) {
+        const struct nuc_payload_io *io = i < p.n_inputs ? &p.inputs[i] : &p.outputs[i - p.n_inputs];
+        uint32_t arg = (i < p.n_inputs ? 0u : p.n_args) + io->map;
+        if (arg >= call->args.count || value_at(l, call->args, arg)->kind != NUC_VALUE_TENSOR) {
+            found(l, backend, "has a payload whose maps do not fit the arguments of the call");
+            return;
+        }
+        if (read_tensor(value_at(l, call->args, arg), &t)) {
+            /* NeutronBackend::execute() of backends/nxp/runtime, input and output alike. */
+            bool transposed = io->format == 1 && t.channels != 1;
+            if (io->format == 1 && t.rank < 3)
+                found(l, backend, "a boundary of fewer than 3 dimensions cannot be channels-last");
+            else if (t.order == ORDER_OTHER || (t.order == ORDER_CHANNELS_LAST && !transposed))
+                found(l, backend,
+                      "takes a boundary contiguous here, as one channel or a payload without channels-last boundaries "
+                      "asks for");
+        }
+    }
 }
 
 /* ---- the method ---- */

@@ -247,31 +247,6 @@ void nuc_codegen_decision_state(const struct nuc_codegen *g, struct nuc_text *ou
         nuc_text_addf(out, "static size_t n_pushed;\nstatic enum nuc_status pushed_status;\n\n");
 }
 
-/* The input's own memory is used by others while an inference runs, but not between them. */
-static void add_push(const struct nuc_codegen *g, struct nuc_text *out)
-{
-    const bool is_int8 = input_type(g) == NUC_I8;
-
-    nuc_text_addf(out, "\nstatic %s pushed[%s_INPUT0_ELEMENTS];\n\n", is_int8 ? "int8_t" : pushed_type(g), g->upper);
-    if (is_int8)
-        nuc_text_addf(
-            out,
-            "/* As nucleon run does it: to the nearest, half to even. */\nstatic int8_t quantized(float value)\n{\n"
-            "    float q = rintf(value * (1.0f / %1$s_INPUT0_SCALE)) + %1$s_INPUT0_ZERO_POINT;\n\n"
-            "    return q > 127 ? 127 : q > -128 ? (int8_t)q : -128;\n}\n\n",
-            g->upper);
-    nuc_text_addf(out,
-                  "bool %1$s_push(const %5$s **samples, size_t *count)\n{\n"
-                  "    while (*count > 0 && n_pushed < %2$s_INPUT0_ELEMENTS) {\n"
-                  "        pushed[n_pushed++] = %3$s;\n        ++*samples;\n        --*count;\n    }\n"
-                  "    if (n_pushed < %2$s_INPUT0_ELEMENTS)\n        return false;\n    n_pushed = 0;\n"
-                  "    memcpy(%1$s_input0(), pushed, sizeof pushed);\n    pushed_status = %1$s_run(NULL);\n%4$s"
-                  "    return true;\n}\n\n"
-                  "enum nuc_status %1$s_pushed(void)\n{\n    return pushed_status;\n}\n",
-                  g->name, g->upper, is_int8 ? "quantized(**samples)" : "**samples",
-                  g->decision != NULL ? nuc_format(g->cx, "    %s_decide();\n", g->name) : "", pushed_type(g));
-}
-
 void nuc_codegen_decision_source(const struct nuc_codegen *g, struct nuc_text *out)
 {
     if (g->decision != NULL) {
@@ -284,6 +259,27 @@ void nuc_codegen_decision_source(const struct nuc_codegen *g, struct nuc_text *o
         nuc_text_addf(out, "    has_decided = nuc_decider_run(&decider, outputs) == NUC_OK;\n"
                            "    return has_decided ? &decider : NULL;\n}\n");
     }
-    if (g->is_pushed)
-        add_push(g, out);
+    if (g->is_pushed) {
+        /* The input's own memory is used by others while an inference runs, but not between them. */
+        const bool is_int8 = input_type(g) == NUC_I8;
+        nuc_text_addf(out, "\nstatic %s pushed[%s_INPUT0_ELEMENTS];\n\n", is_int8 ? "int8_t" : pushed_type(g),
+                      g->upper);
+        if (is_int8)
+            nuc_text_addf(
+                out,
+                "/* As nucleon run does it: to the nearest, half to even. */\nstatic int8_t quantized(float value)\n{\n"
+                "    float q = rintf(value * (1.0f / %1$s_INPUT0_SCALE)) + %1$s_INPUT0_ZERO_POINT;\n\n"
+                "    return q > 127 ? 127 : q > -128 ? (int8_t)q : -128;\n}\n\n",
+                g->upper);
+        nuc_text_addf(out,
+                      "bool %1$s_push(const %5$s **samples, size_t *count)\n{\n"
+                      "    while (*count > 0 && n_pushed < %2$s_INPUT0_ELEMENTS) {\n"
+                      "        pushed[n_pushed++] = %3$s;\n        ++*samples;\n        --*count;\n    }\n"
+                      "    if (n_pushed < %2$s_INPUT0_ELEMENTS)\n        return false;\n    n_pushed = 0;\n"
+                      "    memcpy(%1$s_input0(), pushed, sizeof pushed);\n    pushed_status = %1$s_run(NULL);\n%4$s    "
+                      "return true;\n}\n\n"
+                      "enum nuc_status %1$s_pushed(void)\n{\n    return pushed_status;\n}\n",
+                      g->name, g->upper, is_int8 ? "quantized(**samples)" : "**samples",
+                      g->decision != NULL ? nuc_format(g->cx, "    %s_decide();\n", g->name) : "", pushed_type(g));
+    }
 }

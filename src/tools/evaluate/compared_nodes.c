@@ -74,37 +74,6 @@ static void **blocks(const struct comparison *k, const struct nuc_model *m, size
     return made;
 }
 
-static void open_group(struct comparison *k, struct group *g)
-{
-    const char *float_names[PROBES_AT_ONCE], *names[PROBES_AT_ONCE];
-    struct nuc_model *partitioned, *lowered;
-    const uint8_t *bytes;
-    size_t size;
-
-    for (; g->n < PROBES_AT_ONCE && g->first + g->n < k->result->n_nodes; g->n++) {
-        float_names[g->n] = k->scores[g->first + g->n].float_name;
-        names[g->n] = k->scores[g->first + g->n].name;
-    }
-    g->n_own = nuc_model_n_outputs(k->quantized);
-    check(k, nuc_model_expose(k->floating, float_names, g->n, &g->floating));
-    check(k, nuc_model_expose(k->quantized, names, g->n, &g->quantized));
-    check(k, nuc_partition(g->quantized, &partitioned));
-    check(k, nuc_lower(partitioned, &lowered));
-    check(k, nuc_program(lowered, &bytes, &size));
-    check(k, nuc_runner_open_bytes(nuc_runner_compiler(k->runner), nuc_model_file(k->quantized), bytes, size, NULL,
-                                   &g->program));
-    g->inputs = nuc_alloc_array(k->cx, nuc_model_n_inputs(k->quantized), sizeof *g->inputs);
-    g->float_out = blocks(k, g->floating, g->n_own + g->n);
-    g->quantized_out = blocks(k, g->quantized, g->n_own + g->n);
-    g->program_out = blocks(k, g->quantized, g->n_own + g->n);
-    g->whole_out = blocks(k, g->quantized, g->n_own);
-    for (size_t i = 0; i < g->n; i++) {
-        struct nuc_tensor_info t;
-        check(k, nuc_model_output(g->quantized, g->n_own + i, &t));
-        nuc_channel_sums_init(k->cx, &k->channels[g->first + i], &t);
-    }
-}
-
 static void run_sample(const struct comparison *k, const struct group *g, size_t sample)
 {
     check(k, nuc_dataset_sample(k->data, sample, g->inputs));
@@ -149,8 +118,33 @@ static void run_group(struct comparison *k, size_t first)
 {
     struct nuc_context *cx = k->cx;
     struct group g = {.first = first};
+    const char *float_names[PROBES_AT_ONCE], *names[PROBES_AT_ONCE];
+    struct nuc_model *partitioned, *lowered;
+    const uint8_t *bytes;
+    size_t size;
 
-    open_group(k, &g);
+    for (; g.n < PROBES_AT_ONCE && g.first + g.n < k->result->n_nodes; g.n++) {
+        float_names[g.n] = k->scores[g.first + g.n].float_name;
+        names[g.n] = k->scores[g.first + g.n].name;
+    }
+    g.n_own = nuc_model_n_outputs(k->quantized);
+    check(k, nuc_model_expose(k->floating, float_names, g.n, &g.floating));
+    check(k, nuc_model_expose(k->quantized, names, g.n, &g.quantized));
+    check(k, nuc_partition(g.quantized, &partitioned));
+    check(k, nuc_lower(partitioned, &lowered));
+    check(k, nuc_program(lowered, &bytes, &size));
+    check(k, nuc_runner_open_bytes(nuc_runner_compiler(k->runner), nuc_model_file(k->quantized), bytes, size, NULL,
+                                   &g.program));
+    g.inputs = nuc_alloc_array(k->cx, nuc_model_n_inputs(k->quantized), sizeof *g.inputs);
+    g.float_out = blocks(k, g.floating, g.n_own + g.n);
+    g.quantized_out = blocks(k, g.quantized, g.n_own + g.n);
+    g.program_out = blocks(k, g.quantized, g.n_own + g.n);
+    g.whole_out = blocks(k, g.quantized, g.n_own);
+    for (size_t i = 0; i < g.n; i++) {
+        struct nuc_tensor_info t;
+        check(k, nuc_model_output(g.quantized, g.n_own + i, &t));
+        nuc_channel_sums_init(k->cx, &k->channels[g.first + i], &t);
+    }
     nuc_progress(cx, "evaluate nodes", 0, k->data->n_samples);
     for (size_t i = 0; i < k->data->n_samples; i++) {
         run_sample(k, &g, i);

@@ -105,35 +105,6 @@ static const char *numbers_text(struct nuc_context *cx, const float *numbers, si
     return n == 0 ? NULL : nuc_text_string(&text);
 }
 
-static void share_options(struct nuc_context *cx, const struct nuc_compiler *c, const struct nuc_evaluate_options *o,
-                          const char **shared)
-{
-    static const char *const tasks[] = {
-        [NUC_TASK_CLASSIFY] = "classify",
-        [NUC_TASK_SEGMENT] = "segment",
-        [NUC_TASK_REGRESS] = "regress",
-    };
-    static const char *const resizes[] = {
-        [NUC_RESIZE_NONE] = "none",
-        [NUC_RESIZE_STRETCH] = "stretch",
-        [NUC_RESIZE_CROP] = "crop",
-    };
-
-    shared[NUC_SHARED_TARGET] = nuc_compiler_options(c)->target;
-    shared[NUC_SHARED_TASK] = tasks[o->task];
-    if (o->class_axis != NUC_CLASS_AXIS_AUTO)
-        shared[NUC_SHARED_CLASS_AXIS] = nuc_format(cx, "%d", o->class_axis);
-    if (o->ignore_label != NUC_NO_LABEL)
-        shared[NUC_SHARED_IGNORE_LABEL] = nuc_format(cx, "%" PRId64, o->ignore_label);
-    if (o->max_disagreements != 0)
-        shared[NUC_SHARED_DISAGREEMENTS] = nuc_format(cx, "%zu", o->max_disagreements);
-    shared[NUC_SHARED_MEAN] =
-        numbers_text(cx, nuc_compiler_options(c)->image_mean, nuc_compiler_options(c)->n_image_mean);
-    shared[NUC_SHARED_STD] = numbers_text(cx, nuc_compiler_options(c)->image_std, nuc_compiler_options(c)->n_image_std);
-    shared[NUC_SHARED_RESIZE] = resizes[nuc_compiler_options(c)->image_resize];
-    shared[NUC_SHARED_UNLIKE_CALIBRATION] = nuc_compiler_options(c)->unlike_calibration ? "on" : NULL;
-}
-
 const struct nuc_evaluation_origin *nuc_origin_of(const struct nuc_scoring *s)
 {
     struct nuc_evaluation_origin *o = nuc_alloc(s->cx, sizeof *o);
@@ -150,7 +121,31 @@ const struct nuc_evaluation_origin *nuc_origin_of(const struct nuc_scoring *s)
         print = print_array(print, &s->data->arrays.items[i]);
     o->shared[NUC_SHARED_DATA] =
         nuc_hash_digits(s->cx, s->data->images != NULL ? print_images(s->cx, print, s->data) : print);
-    share_options(s->cx, s->c, s->options, o->shared);
+    const char **shared = o->shared;
+    static const char *const tasks[] = {
+        [NUC_TASK_CLASSIFY] = "classify",
+        [NUC_TASK_SEGMENT] = "segment",
+        [NUC_TASK_REGRESS] = "regress",
+    };
+    static const char *const resizes[] = {
+        [NUC_RESIZE_NONE] = "none",
+        [NUC_RESIZE_STRETCH] = "stretch",
+        [NUC_RESIZE_CROP] = "crop",
+    };
+    shared[NUC_SHARED_TARGET] = nuc_compiler_options(s->c)->target;
+    shared[NUC_SHARED_TASK] = tasks[s->options->task];
+    if (s->options->class_axis != NUC_CLASS_AXIS_AUTO)
+        shared[NUC_SHARED_CLASS_AXIS] = nuc_format(s->cx, "%d", s->options->class_axis);
+    if (s->options->ignore_label != NUC_NO_LABEL)
+        shared[NUC_SHARED_IGNORE_LABEL] = nuc_format(s->cx, "%" PRId64, s->options->ignore_label);
+    if (s->options->max_disagreements != 0)
+        shared[NUC_SHARED_DISAGREEMENTS] = nuc_format(s->cx, "%zu", s->options->max_disagreements);
+    shared[NUC_SHARED_MEAN] =
+        numbers_text(s->cx, nuc_compiler_options(s->c)->image_mean, nuc_compiler_options(s->c)->n_image_mean);
+    shared[NUC_SHARED_STD] =
+        numbers_text(s->cx, nuc_compiler_options(s->c)->image_std, nuc_compiler_options(s->c)->n_image_std);
+    shared[NUC_SHARED_RESIZE] = resizes[nuc_compiler_options(s->c)->image_resize];
+    shared[NUC_SHARED_UNLIKE_CALIBRATION] = nuc_compiler_options(s->c)->unlike_calibration ? "on" : NULL;
     return o;
 }
 
