@@ -458,6 +458,7 @@ struct channels {
     double eps;
     struct affine affine;
     bool wide, has_product; /* groups get a first factor; a product with a constant finishes both sides of the mean */
+    bool in_rows;           /* of one pixel: a group is a row */
 };
 
 static bool read_channels(const struct nuc_support *s, const struct nuc_node *node, struct channels *c)
@@ -476,7 +477,10 @@ static bool read_channels(const struct nuc_support *s, const struct nuc_node *no
                            .eps = nuc_scalar(node, NUC_ARG(GROUP_NORM, eps), 1e-5),
                            .wide = form == NUC_NORM_WIDE};
     c->has_product = 2 * m->sizes[1] * m->sizes[1] <= (form == NUC_NORM_SHORT ? MAX_WEIGHTS_IN_SHORT : MAX_WEIGHTS);
-    return c->groups > 0 && c->sizes[2] * c->sizes[3] > 1 &&
+    c->in_rows = c->sizes[2] * c->sizes[3] == 1;
+    c->wide &= !c->in_rows;
+    c->has_product &= !c->in_rows;
+    return c->groups > 0 && c->sizes[1] > (c->in_rows ? c->groups : 0) &&
            read_vector(g, node, NUC_ARG(GROUP_NORM, weight), c->sizes[1], &c->affine.weight) &&
            read_vector(g, node, NUC_ARG(GROUP_NORM, bias), c->sizes[1], &c->affine.bias);
 }
@@ -495,15 +499,16 @@ static bool form_channels_applies(const struct nuc_support *s, const struct nuc_
         return false;
     uint64_t each = nuc_estimate_move(t, (uint64_t)nuc_elements(&node->vals[0])), images = (uint64_t)c.sizes[0];
     uint64_t channels = (uint64_t)c.sizes[1], pixels = images * (uint64_t)(c.sizes[2] * c.sizes[3]);
-    uint64_t groups = (uint64_t)c.groups, cycles = (c.wide ? 7 : 5) * each;
+    uint64_t groups = (uint64_t)c.groups, cycles = (c.wide ? 7 : c.in_rows ? 3 : 5) * each;
 
     if (c.has_product)
         cycles += (c.wide ? 4 : 2) * each + nuc_estimate_product(t, pixels, channels, 2 * channels);
     if (groups < channels)
         cycles += nuc_estimate_product(t, images * groups, channels / groups, channels / groups);
-    if (groups > 1)
+    if (groups > 1 && !c.in_rows)
         cycles += each + nuc_estimate_product(t, images, (c.has_product ? 2 : 1) * channels, groups);
-    return cycles < on_cpu(t, node);
+    /* Between two partitions the channels lie in another order. */
+    return cycles < on_cpu(t, node) + 2 * each;
 }
 
 /* The mean of each group, for each of its channels: [N, C, 1, 1]. */
@@ -578,17 +583,29 @@ static struct nuc_node *channels_in_product(struct nuc_graph *g, struct nuc_node
     return product(g, node, NUC_OP_CONV2D, y, weights, (const int64_t[]){channels, 2 * channels, 1, 1}, c->affine.bias);
 }
 
-/* The same of x - mean, channel by channel. */
-static struct nuc_node *channels_in_steps(struct nuc_graph *g, struct nuc_node *node, struct nuc_node *centred,
-                                          struct nuc_node *root, const struct channels *c)
+/* The same of (x - mean) root, channel by channel. */
+static struct nuc_node *channels_in_steps(struct nuc_graph *g, struct nuc_node *node, struct nuc_node *y,
+                                          const struct channels *c)
 {
     const int64_t channels = c->sizes[1], sizes[] = {channels, 1, 1, 1};
     float *weights = nuc_alloc_array(g->cx, (size_t)channels, sizeof *weights);
-    struct nuc_node *y = nuc_insert_binary(g, node, NUC_OP_MUL, centred, of_channels(g, node, root, c, 1));
 
     for (int64_t i = 0; i < channels; i++)
         weights[i] = (float)(sqrt((double)group_size(c)) * at(c->affine.weight, i, 1));
     return product(g, node, NUC_OP_CONV2D, y, weights, sizes, c->affine.bias);
+}
+
+/* Of one pixel. */
+static struct nuc_node *form_channels_in_rows(struct nuc_graph *g, struct nuc_node *node, struct nuc_node *x,
+                                              const struct channels *c)
+{
+    const int64_t n = group_size(c), count = c->sizes[0] * c->groups, rows[] = {count, n};
+    struct nuc_node *centred = linear(g, node, nuc_insert_reshaped(g, node, x, rows, 2), centring(g, n), n, n, NULL);
+    struct nuc_node *squares = squares_of_rows(g, node, centred, count, n);
+    struct nuc_node *root = inverse_root(g, node, squares, c->eps * (double)n, NULL, 0);
+    struct nuc_node *y = nuc_insert_binary(g, node, NUC_OP_MUL, centred, root);
+
+    return channels_in_steps(g, node, nuc_insert_reshaped(g, node, y, c->sizes, 4), c);
 }
 
 /* In the wide form between groups there are decades, between images hardly. */
@@ -600,7 +617,9 @@ static struct nuc_node *form_channels(const struct nuc_support *s, struct nuc_no
     read_channels(s, node, &c);
     const struct nuc_meta out = node->vals[0];
     double eps = c.eps * (double)group_size(&c);
-    struct nuc_node *x = nuc_insert_reshaped(g, node, nuc_operand(g, node, NUC_SELF), c.sizes, 4), *factor = NULL;
+    struct nuc_node *x = nuc_insert_reshaped(g, node, nuc_operand(g, node, NUC_SELF), c.sizes, 4), *factor = NULL, *y;
+    if (c.in_rows)
+        return nuc_insert_reshaped(g, node, form_channels_in_rows(g, node, x, &c), out.sizes, out.rank);
     struct nuc_node *mean = group_means(g, node, x, &c), *centred = nuc_insert_binary(g, node, NUC_OP_SUB, x, mean);
     struct nuc_node *squares = squares_of_groups(g, node, centred, &c);
     if (c.wide) {
@@ -609,8 +628,11 @@ static struct nuc_node *form_channels(const struct nuc_support *s, struct nuc_no
         squares = squares_of_groups(g, node, centred, &c);
     }
     struct nuc_node *root = inverse_root(g, node, squares, eps, factor, 0);
-    struct nuc_node *y = c.has_product ? channels_in_product(g, node, x, mean, factor, root, &c)
-                                       : channels_in_steps(g, node, centred, root, &c);
+    if (c.has_product)
+        y = channels_in_product(g, node, x, mean, factor, root, &c);
+    else
+        y = channels_in_steps(g, node,
+                              nuc_insert_binary(g, node, NUC_OP_MUL, centred, of_channels(g, node, root, &c, 1)), &c);
     return nuc_insert_reshaped(g, node, y, out.sizes, out.rank);
 }
 
