@@ -56,7 +56,8 @@ static const enum nuc_op *sorted_archive_operators(struct nuc_context *cx, uint3
 
     *count = 0;
     for (enum nuc_op op = 0; op < NUC_OP_COUNT; op++) {
-        if (nuc_op_in_dialect(op, NUC_ATEN) && strncmp(archive_name(op), "aten.", 5) == 0)
+        if (nuc_op_in_dialect(op, NUC_ATEN) &&
+            (strncmp(archive_name(op), "aten.", 5) == 0 || strncmp(archive_name(op), "torchvision.", 12) == 0))
             insert_sorted(ops, (*count)++, op, archive_name);
     }
     return ops;
