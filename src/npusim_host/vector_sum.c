@@ -174,9 +174,10 @@ static bool find_shift(struct bend *b, int side, const int64_t *least, int32_t n
     for (int32_t i = 0; i < n; i++) {
         int64_t lack = (2 * (int64_t)(from + i) - 1) * (one / 2) - least[i] * b->weight;
         low = lack > low ? lack : low;
-        high = lack < high ? lack : high;
+        high = lack + b->weight < high ? lack + b->weight : high;
+        if (low >= high)
+            return false;
     }
-    high += b->weight;
     if (high - low < 2 || low <= -one || high >= one)
         return false;
     if (high <= 0)
