@@ -90,17 +90,6 @@ void vec_weight_set(const struct vec_isa *isa, uint8_t *group, int32_t lane, int
         memcpy(group + (k % 2 * 2 * VEC_LANES + lane * 2 + k / 2) * 2, &wide, sizeof wide);
 }
 
-static int32_t magnitude(int32_t v)
-{
-    return v < 0 ? -v : v;
-}
-
-void vec_sums_add(struct vec_sums *s, int8_t weight)
-{
-    s->sum += weight;
-    s->absolute += magnitude(weight);
-}
-
 bool vec_output_set(const struct vec_isa *isa, struct vec_params *p, int32_t lane, int32_t *folded, int32_t bias,
                     const struct vec_sums *s, int32_t zero, const int32_t *requant)
 {
@@ -132,15 +121,20 @@ static bool pack_column(const struct vec_isa *isa, const struct source *s, int32
     struct vec_sums sums = {0, 0};
     size_t step = (size_t)VEC_LANES * VEC_DEPTH * (size_t)isa->weight_bytes;
     int32_t channel = output % s->channels, first = output / s->channels * s->shift;
+    bool in_order = isa->weight_bytes == 1 && s->product == 1 && first % VEC_DEPTH == 0;
+    int32_t whole = in_order ? s->taps / VEC_DEPTH * VEC_DEPTH : 0;
 
     for (int32_t seg = 0; seg < s->segments; seg++) {
         const int8_t *from = s->weight + channel * s->output + seg * s->segment;
         uint8_t *to = weights + (size_t)seg * (size_t)vec_up(s->run, VEC_DEPTH) * step;
+        for (int32_t k = 0; k < whole; k += VEC_DEPTH)
+            memcpy(to + (size_t)((first + k) / VEC_DEPTH) * step + lane * VEC_DEPTH, from + k, VEC_DEPTH);
         for (int32_t k = 0; k < s->taps; k++) {
             int8_t w = from[k * s->product];
             int32_t at = first + k;
             vec_sums_add(&sums, w);
-            vec_weight_set(isa, to + (size_t)(at / VEC_DEPTH) * step, lane, at % VEC_DEPTH, w);
+            if (k >= whole)
+                vec_weight_set(isa, to + (size_t)(at / VEC_DEPTH) * step, lane, at % VEC_DEPTH, w);
         }
     }
     return vec_output_set(isa, p, lane, bias, s->bias ? s->bias[channel] : 0, &sums, s->zero,

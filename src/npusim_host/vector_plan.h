@@ -140,7 +140,11 @@ struct vec_sums {
     int64_t sum, absolute;
 };
 
-void vec_sums_add(struct vec_sums *s, int8_t weight);
+static inline void vec_sums_add(struct vec_sums *s, int8_t weight)
+{
+    s->sum += weight;
+    s->absolute += weight < 0 ? -weight : weight;
+}
 
 /* Parameters and folded bias of an output whose stored inputs have the zero point `zero`. requant: pair of the output.
  */
