@@ -3,6 +3,7 @@
 #include <math.h>
 #include <string.h>
 
+#include "eval/eval_parallel.h"
 #include "host/numbers.h"
 #include "ir/args.h"
 #include "quantize/search/score.h"
@@ -230,14 +231,19 @@ struct job {
     struct nuc_effects *fx;
     const struct nuc_parameters *const *parameters;
     const struct nuc_tried *tried;
-    const uint32_t *first;              /* by trial: the first step that it changes */
-    const uint32_t *order;              /* of the trials, by that */
-    size_t n, from;                     /* from: the first sample */
-    const size_t *samples;              /* NULL: the runs that all is compared with are made */
+    const uint32_t *first; /* by trial: the first step that it changes */
+    const uint32_t *order; /* of the trials, by that */
+    size_t n;
+    const size_t *samples;              /* NULL: all, and the runs that trials are compared with are made */
     double *noise;                      /* by sample, trial and score */
     double *error;                      /* by sample */
     struct nuc_sample_figures *figures; /* by sample */
 };
+
+static size_t sample_at(const struct job *j, size_t at)
+{
+    return j->samples == NULL ? at : j->samples[at];
+}
 
 static void for_samples(struct nuc_effects *fx, double runs, size_t count, nuc_parallel_fn fn, const void *arg)
 {
@@ -373,7 +379,8 @@ static void run_whole(const void *arg, struct nuc_part part)
     struct nuc_effects *fx = j->fx;
     struct worker *w = &fx->workers[part.worker];
 
-    for (size_t k = j->from + part.begin; k < j->from + part.end; k++) {
+    for (size_t at = part.begin; at < part.end; at++) {
+        const size_t k = sample_at(j, at);
         set_all(fx, w, j->parameters[fx->s->part[k]]);
         start(fx, w, k);
         nuc_eval_steps(w->e, 0, fx->n_steps);
@@ -381,11 +388,11 @@ static void run_whole(const void *arg, struct nuc_part part)
     }
 }
 
-void nuc_errors_of_all(struct nuc_effects *fx, const struct nuc_parameters *const parameters[2],
-                       struct nuc_part samples, double *error)
+void nuc_errors_of_all(struct nuc_effects *fx, const struct nuc_parameters *const parameters[2], const size_t *samples,
+                       size_t n_samples, double *error)
 {
-    for_samples(fx, 1, samples.end - samples.begin, run_whole,
-                &(struct job){.fx = fx, .parameters = parameters, .from = samples.begin, .error = error});
+    for_samples(fx, 1, n_samples, run_whole,
+                &(struct job){.fx = fx, .parameters = parameters, .samples = samples, .error = error});
 }
 
 /* ---- against a run without rounding ---- */
@@ -471,7 +478,7 @@ static void run_alone(const void *arg, struct nuc_part part)
 
     set_all(fx, w, NULL);
     for (size_t at = part.begin; at < part.end; at++) {
-        const size_t k = j->samples == NULL ? at : j->samples[at];
+        const size_t k = sample_at(j, at);
         bool made = j->samples == NULL;
         start(fx, w, k);
         if (made)

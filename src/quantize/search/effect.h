@@ -6,7 +6,6 @@
 #ifndef NUC_QUANTIZE_SEARCH_EFFECT_H
 #define NUC_QUANTIZE_SEARCH_EFFECT_H
 
-#include "eval/eval_parallel.h"
 #include "quantize/calibration.h"
 #include "quantize/converted.h"
 #include "quantize/search/choice_samples.h"
@@ -79,9 +78,9 @@ struct nuc_sample_figures *nuc_sample_figures_new(struct nuc_calibration *c);
 /* figures[k]: of rounding all values of sample k with the present parameters. */
 void nuc_measure_samples(struct nuc_effects *fx, struct nuc_sample_figures *figures);
 
-/* error[k]: of rounding all values of sample k, of part p, with parameters[p] by group; of `samples` alone. */
-void nuc_errors_of_all(struct nuc_effects *fx, const struct nuc_parameters *const parameters[2],
-                       struct nuc_part samples, double *error);
+/* error[k]: of rounding all values of sample k, of part p, with parameters[p] by group; samples NULL: of all. */
+void nuc_errors_of_all(struct nuc_effects *fx, const struct nuc_parameters *const parameters[2], const size_t *samples,
+                       size_t n_samples, double *error);
 
 /* Against a run without any rounding, the weights' excepted: */
 

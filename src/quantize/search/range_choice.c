@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "eval/eval_parallel.h"
 #include "quantize/adopt.h"
 #include "quantize/search/bias_correction.h"
 #include "quantize/search/effect.h"
@@ -298,19 +299,26 @@ struct rival {
     double gains[NUC_CHOICE_MOST];
 };
 
-/* Samples in the order of what rivals seem to cut off of them, the most first: few of them show that one loses. */
-static void order_samples(const struct choice *h, const struct rival *rivals, size_t n, size_t *order)
+/* The most first. */
+static void order_samples(const struct choice *h, const double *of, size_t *order)
 {
-    double loss[NUC_CHOICE_MOST] = {0};
-
     for (size_t k = 0; k < h->n_samples; k++) {
         size_t at = k;
-        for (size_t i = 0; i < n; i++)
-            loss[k] += rivals[i].rounding * nuc_cut_off(h->fx, &rivals[i].tried, k);
-        for (; at > 0 && loss[order[at - 1]] < loss[k]; at--)
+        for (; at > 0 && of[order[at - 1]] < of[k]; at--)
             order[at] = order[at - 1];
         order[at] = k;
     }
+}
+
+/* In the order of the samples: whether the mean gain may be sure when so many are known. */
+static bool may_gain(const struct choice *h, const double *gains, const size_t *order, size_t known, double sure,
+                     double least)
+{
+    double ordered[NUC_CHOICE_MOST];
+
+    for (size_t k = 0; k < h->n_samples; k++)
+        ordered[k] = gains[order[k]];
+    return nuc_may_gain(ordered, known, h->n_samples, sure, least);
 }
 
 /* Leaves the rivals that may gain, when the gains of so many samples are known. */
@@ -319,24 +327,27 @@ static size_t keep_rivals(const struct choice *h, struct rival *rivals, size_t n
     size_t kept = 0;
 
     for (size_t i = 0; i < n; i++) {
-        double gains[NUC_CHOICE_MOST];
-        for (size_t k = 0; k < h->n_samples; k++)
-            gains[k] = rivals[i].gains[order[k]];
-        if (nuc_may_gain(gains, known, h->n_samples, SURE, 0))
+        if (may_gain(h, rivals[i].gains, order, known, SURE, 0))
             rivals[kept++] = rivals[i];
     }
     return kept;
 }
 
+/* What rivals seem to cut off of samples comes first: few of them show that one loses. */
 static size_t race(const struct choice *h, struct rival *rivals, size_t n)
 {
     struct nuc_context *cx = h->c->g->cx;
     struct nuc_tried *tried = nuc_alloc_array(cx, n, sizeof *tried);
     double *error = nuc_alloc_array(cx, n * h->n_samples, sizeof *error);
+    double loss[NUC_CHOICE_MOST] = {0};
     size_t order[NUC_CHOICE_MOST];
     struct nuc_part part = {0, 0, 0};
 
-    order_samples(h, rivals, n, order);
+    for (size_t k = 0; k < h->n_samples; k++) {
+        for (size_t i = 0; i < n; i++)
+            loss[k] += rivals[i].rounding * nuc_cut_off(h->fx, &rivals[i].tried, k);
+    }
+    order_samples(h, loss, order);
     while ((n = keep_rivals(h, rivals, n, order, part.end)) != 0 && part.end != h->n_samples) {
         part = next_samples(h, part.end);
         for (size_t i = 0; i < n; i++)
@@ -425,7 +436,7 @@ static void whole(struct choice *h, double *error)
 {
     const struct nuc_parameters *p[2] = {parameters_of(h, 0), parameters_of(h, 1)};
 
-    nuc_errors_of_all(h->fx, p, (struct nuc_part){0, h->n_samples, 0}, error);
+    nuc_errors_of_all(h->fx, p, NULL, h->n_samples, error);
 }
 
 /* ---- choices for the network ---- */
@@ -462,19 +473,21 @@ static double gain_of(struct choice *h, const uint8_t *by_block, unsigned way, c
 {
     const double sure = way >= REACHING ? SURE_OF_ALL : 0;
     double gains[NUC_CHOICE_MOST];
+    size_t order[NUC_CHOICE_MOST];
     struct nuc_part part = {0, 0, 0};
 
     choose_way(h, by_block, way);
+    order_samples(h, first, order);
     const struct nuc_parameters *p[2] = {parameters_of(h, 0), parameters_of(h, 1)};
     for (size_t k = 0; k < h->n_samples; k++)
         gains[k] = (1 - WORTHWHILE) * first[k];
     while (part.end != h->n_samples) {
-        if (!nuc_may_gain(gains, part.end, h->n_samples, sure, least))
+        if (!may_gain(h, gains, order, part.end, sure, least))
             return 0;
         part = next_samples(h, part.end);
-        nuc_errors_of_all(h->fx, p, part, errors);
+        nuc_errors_of_all(h->fx, p, order + part.begin, part.end - part.begin, errors);
         for (size_t k = part.begin; k < part.end; k++)
-            gains[k] -= errors[k];
+            gains[order[k]] -= errors[order[k]];
     }
     return way >= REACHING ? nuc_sure_fall(first, errors, h->n_samples, WORTHWHILE, sure)
                            : nuc_sure_gain(gains, h->n_samples, sure);

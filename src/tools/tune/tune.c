@@ -392,13 +392,20 @@ static const char *without_file(const struct tuning *t, const char *message)
     return named ? message + length + 2 : message;
 }
 
-static void run_trial(const struct tuning *t, const struct nuc_options *options, struct told *out)
+struct trial {
+    const struct tuning *t;
+    const struct nuc_options *options;
+    struct told *out;
+};
+
+static void run_trial(struct nuc_context *cx, void *arg)
 {
+    const struct trial *k = arg;
     double started = nuc_seconds();
 
-    out->status = nuc_try_compilation(t->m, options, t->with, &out->figures);
-    out->seconds = nuc_seconds() - started;
-    memcpy(out->message, nuc_model_context(t->m)->message, sizeof out->message);
+    k->out->status = nuc_try_compilation(k->t->m, k->options, k->t->with, &k->out->figures);
+    k->out->seconds = nuc_seconds() - started;
+    memcpy(k->out->message, cx->message, sizeof k->out->message);
 }
 
 /* ---- trials side by side ---- */
@@ -413,44 +420,24 @@ static void end_processes(void *object)
         kill(t->ahead[i].id, SIGKILL);
         waitpid(t->ahead[i].id, NULL, 0);
         close(t->ahead[i].pipe);
-        t->ahead[i].id = 0;
     }
-}
-
-struct child {
-    const struct tuning *t;
-    const struct nuc_options *options;
-    struct told told;
-};
-
-static void run_child(struct nuc_context *cx, void *arg)
-{
-    struct child *c = arg;
-
-    (void)cx;
-    run_trial(c->t, c->options, &c->told);
 }
 
 /* A trial that ends the call does so in the process that asks for it. */
 _Noreturn static void be_child(const struct tuning *t, const struct nuc_options *options, int pipe)
 {
     struct nuc_context *cx = nuc_model_context(t->m);
-    struct child c = {.t = t, .options = options};
-    const char *at = (const char *)&c.told;
-    size_t left = sizeof c.told;
+    struct told told = {.seconds = 0};
 
     cx->progress = NULL;
     cx->warn = NULL;
-    enum nuc_status status = nuc_try(cx, run_child, &c);
+    enum nuc_status status = nuc_try(cx, run_trial, &(struct trial){t, options, &told});
     if (status != NUC_OK) {
-        c.told.status = status;
-        memcpy(c.told.message, cx->message, sizeof c.told.message);
+        told.status = status;
+        memcpy(told.message, cx->message, sizeof told.message);
     }
-    for (ssize_t n; left > 0 && ((n = write(pipe, at, left)) > 0 || errno == EINTR);) {
-        at += n > 0 ? n : 0;
-        left -= n > 0 ? (size_t)n : 0;
-    }
-    _exit(0);
+    /* At once: a pipe takes so little whole. */
+    _exit(write(pipe, &told, sizeof told) == (ssize_t)sizeof told ? 0 : 1);
 }
 
 /* Where there is no process to be had the trial is made when it is asked for. */
@@ -459,51 +446,46 @@ static void start_trial(struct tuning *t, struct process *p, const struct nuc_op
     struct nuc_options own = *options;
     int ends[2];
 
-    p->options = *options;
     own.threads = threads;
     if (pipe(ends) != 0)
         return;
-    pid_t id = fork();
-    if (id == 0) {
-        close(ends[0]);
+    const pid_t id = fork();
+    if (id == 0)
         be_child(t, &own, ends[1]);
-    }
     close(ends[1]);
-    if (id < 0) {
+    if (id > 0)
+        *p = (struct process){*options, id, ends[0]};
+    else
         close(ends[0]);
-        return;
-    }
-    p->id = id;
-    p->pipe = ends[0];
 }
 
 /* False: it is gone without a word, as for want of memory, and the trial is made here. */
 static bool take_trial(struct process *p, struct told *out)
 {
-    char *at = (char *)out;
-    size_t left = sizeof *out;
+    ssize_t n;
 
-    for (ssize_t n; left > 0 && ((n = read(p->pipe, at, left)) > 0 || (n < 0 && errno == EINTR));) {
-        at += n > 0 ? n : 0;
-        left -= n > 0 ? (size_t)n : 0;
-    }
+    do
+        n = read(p->pipe, out, sizeof *out);
+    while (n < 0 && errno == EINTR);
     close(p->pipe);
     waitpid(p->id, NULL, 0);
     p->id = 0;
-    return left == 0;
+    return n == (ssize_t)sizeof *out;
 }
 
 /* What a trial says, of a process that was started ahead or made here. */
 static void find_out(struct tuning *t, const struct nuc_options *options, struct told *out)
 {
+    struct nuc_context *cx = nuc_model_context(t->m);
+
     for (size_t i = 0; i < MAX_VALUES; i++) {
         struct process *p = &t->ahead[i];
         if (p->id == 0 || !same_values(&p->options, options) || !take_trial(p, out))
             continue;
-        strcpy(nuc_model_context(t->m)->message, out->message);
+        memcpy(cx->message, out->message, sizeof out->message);
         return;
     }
-    run_trial(t, options, out);
+    run_trial(cx, &(struct trial){t, options, out});
 }
 
 /* Index of the trial of these options: the one there is, or a new one. */
