@@ -65,10 +65,13 @@ check "sqnr: int16 where it gains most is tried" has '^[ *+] --activations mixed
 check "sqnr: the samples are split" has 'samples: 96 calibrate, 32 others are compared' out
 cp out first
 cp best.pte first.pte
-tuned "sqnr again" --for sqnr --calibration samples.npz
-sed 's/ *[0-9.]*$//' first >a
-sed 's/ *[0-9.]*$//' out >b
+tuned "side by side" --for sqnr --calibration samples.npz --threads 3
+sed '/^nucleon compile/,$d; s/ *[0-9.]*$//' out >c
+tuned "one after the other" --for sqnr --calibration samples.npz --threads 1
+sed '/^nucleon compile/,$d; s/ *[0-9.]*$//' first >a
+sed '/^nucleon compile/,$d; s/ *[0-9.]*$//' out >b
 check "the same table but for the seconds: $(diff a b)" cmp -s a b
+check "the same table with three threads: $(diff c b)" cmp -s c b
 check "the same program" cmp -s first.pte best.pte
 tuned "with a data set" --for sqnr --calibration samples.npz --dataset test.npz
 check "labels give an accuracy" has ' top-1 ' out

@@ -385,6 +385,36 @@ static void errors_fall_for_all_samples(void **state)
     assert_true(nuc_most_loss(little, 1, 2) == 1 && nuc_most_loss(little, 2, 2) == 1);
 }
 
+/* Whatever few samples show, a gain that all of them make sure is not given up. */
+static void sure_gains_are_never_given_up(void **state)
+{
+    enum { MOST = 16 };
+    uint32_t seed = 7;
+    size_t n_sure = 0, n_given_up = 0;
+
+    (void)state;
+    for (size_t i = 0; i < 20000; i++) {
+        const size_t count = 2 + i % (MOST - 1);
+        const double errors = (double)(i / MOST % 6) / 2, least = i % 3 == 0 ? 0.05 : 0;
+        double gains[MOST], most[MOST];
+        for (size_t k = 0; k < count; k++) {
+            seed = seed * 1664525u + 1013904223u;
+            gains[k] = (double)(seed >> 16) / 65536 - (double)(i % 5) / 8;
+            most[k] = gains[k] + (k % 3 == 0 ? 0 : (double)(seed & 0xff) / 512);
+        }
+        const bool sure = nuc_sure_gain(gains, count, errors) > least;
+        n_sure += sure;
+        for (size_t known = 0; known <= count; known++) {
+            if (known > 0)
+                most[known - 1] = gains[known - 1];
+            const bool may = nuc_may_gain(most, known, count, errors, least);
+            assert_true(may || !sure);
+            n_given_up += !may && known < count;
+        }
+    }
+    assert_true(n_sure > 1000 && n_given_up > 10000);
+}
+
 /* ---- ranges ---- */
 
 /*
@@ -486,6 +516,7 @@ int main(void)
         cmocka_unit_test_teardown(outputs_are_measured, free_context),
         cmocka_unit_test_teardown(samples_are_kept_from_all, free_context),
         cmocka_unit_test(errors_fall_for_all_samples),
+        cmocka_unit_test(sure_gains_are_never_given_up),
         cmocka_unit_test_teardown(a_range_is_chosen_by_its_effect, free_context),
         cmocka_unit_test_teardown(any_unit_is_as_good, free_context),
     };
