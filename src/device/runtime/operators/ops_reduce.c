@@ -42,40 +42,19 @@ static enum nuc_status reduce(struct nuc_kernel_context *cx, enum nuc_reduce_op 
     return NUC_OK;
 }
 
-enum nuc_status nuc_op_mean(struct nuc_kernel_context *cx, struct nuc_value *const *args)
-{
-    const struct nuc_args_reduce *a = (const void *)args;
-
-    return reduce(cx, NUC_REDUCE_MEAN, &a->self->u.tensor, a->dim, a->keepdim, &a->out->u.tensor);
-}
-
-enum nuc_status nuc_op_sum(struct nuc_kernel_context *cx, struct nuc_value *const *args)
-{
-    const struct nuc_args_reduce *a = (const void *)args;
-
-    return reduce(cx, NUC_REDUCE_SUM, &a->self->u.tensor, a->dim, a->keepdim, &a->out->u.tensor);
-}
-
-enum nuc_status nuc_op_amax(struct nuc_kernel_context *cx, struct nuc_value *const *args)
-{
-    const struct nuc_args_amax *a = (const void *)args;
-
-    return reduce(cx, NUC_REDUCE_MAX, &a->self->u.tensor, a->dim, a->keepdim, &a->out->u.tensor);
-}
-
-enum nuc_status nuc_op_amin(struct nuc_kernel_context *cx, struct nuc_value *const *args)
-{
-    const struct nuc_args_amax *a = (const void *)args;
-
-    return reduce(cx, NUC_REDUCE_MIN, &a->self->u.tensor, a->dim, a->keepdim, &a->out->u.tensor);
-}
-
-enum nuc_status nuc_op_prod(struct nuc_kernel_context *cx, struct nuc_value *const *args)
-{
-    const struct nuc_args_prod *a = (const void *)args;
-
-    return reduce(cx, NUC_REDUCE_PROD, &a->self->u.tensor, a->dim, a->keepdim, &a->out->u.tensor);
-}
+/* An operator of its own for each row, as those of two values have. */
+#define REDUCE_OPERATOR(name, list, op)                                                                                \
+    enum nuc_status nuc_op_##name(struct nuc_kernel_context *cx, struct nuc_value *const *args)                        \
+    {                                                                                                                  \
+        const struct nuc_args_##list *a = (const void *)args;                                                          \
+                                                                                                                       \
+        return reduce(cx, op, &a->self->u.tensor, a->dim, a->keepdim, &a->out->u.tensor);                              \
+    }
+REDUCE_OPERATOR(mean, reduce, NUC_REDUCE_MEAN)
+REDUCE_OPERATOR(sum, reduce, NUC_REDUCE_SUM)
+REDUCE_OPERATOR(amax, amax, NUC_REDUCE_MAX)
+REDUCE_OPERATOR(amin, amax, NUC_REDUCE_MIN)
+REDUCE_OPERATOR(prod, prod, NUC_REDUCE_PROD)
 
 enum nuc_status nuc_op_any(struct nuc_kernel_context *cx, struct nuc_value *const *args)
 {
