@@ -174,12 +174,22 @@ static void add_constants(struct nuc_cm *c, const struct nuc_node *node, struct 
     nuc_int_arg(-v->in.zero_point), nuc_int_arg(v->out.params.zero_point), nuc_node_arg(v->multipliers),               \
         nuc_node_arg(v->shifts), nuc_int_arg(v->out.low), nuc_int_arg(v->out.high)
 
-/*
- * Operators of int8 have one padding for both sides where they can, those of int16 and of weights of more than eight
- * bits one for each. Depthwise, a number of outputs of an input channel comes after the dilation.
- */
-static struct nuc_node *emit_conv(struct nuc_cm *c, const struct conv *v, bool depthwise)
+/* [O, I, H, W] */
+static struct nuc_node *lower_forward(struct nuc_cm *c, const struct nuc_node *node, struct conv *v)
 {
+    static const uint8_t to_ihwo[4] = {1, 2, 3, 0}, to_ohwi[4] = {0, 2, 3, 1};
+    const struct nuc_meta *weight = &v->weight.node->vals[0];
+    int64_t in_channels = v->in.node->vals[0].sizes[1];
+    /* Of one channel, both are the same: a long window, as of a Fourier transform, is faster as a convolution. */
+    bool is_long = in_channels == 1 && weight->sizes[2] * weight->sizes[3] > NUC_ONE_CHANNEL_WINDOW;
+    bool depthwise = v->groups == in_channels && v->out_channels % in_channels == 0 && weight->sizes[1] == 1 &&
+                     node->vals[0].sizes[0] == 1 && (!is_long || c->options->reference_compat);
+
+    add_constants(c, node, v, depthwise ? to_ihwo : to_ohwi);
+    /*
+     * Operators of int8 have one padding for both sides where they can, those of int16 and of weights of more than
+     * eight bits one for each. Depthwise, a number of outputs of an input channel comes after the dilation.
+     */
     const int64_t sides[4] = {v->padding.h, v->padding.w, v->padding.h, v->padding.w};
     struct nuc_node *in = nuc_cm_channels_last(c, v->in.node, v->before);
     bool wide = v->excess != NULL, int8 = v->in.dtype == NUC_I8;
@@ -200,51 +210,9 @@ static struct nuc_node *emit_conv(struct nuc_cm *c, const struct conv *v, bool d
     size_t count = sizeof conv_args / sizeof *conv_args - !wide;
     struct nuc_node *conv = depthwise ? nuc_emit(c->g, v->before, depthwise_op, v->out.value, depthwise_args, count + 1)
                                       : nuc_emit(c->g, v->before, conv_op, v->out.value, conv_args, count);
-
     nuc_cm_scratch(c->g, conv, conv->n_args - 1,
                    (depthwise ? nuc_cm_depthwise_scratch : nuc_cm_conv_scratch)(c->options->cpu, conv));
     return conv;
-}
-
-static struct nuc_node *emit_transposed(struct nuc_cm *c, const struct conv *v)
-{
-    const struct nuc_pair nothing = {0, 0}, once = {1, 1};
-    struct nuc_node *before = v->before, *in = nuc_cm_channels_last(c, v->in.node, before);
-    struct nuc_node *conv = nuc_emit(c->g, before, NUC_OP_CORTEXM_TRANSPOSE_CONV2D, v->out.value,
-                                     NUC_ARGS(FIRST_ARGS(in), NUC_PAIR_ARG(v->stride), NUC_PAIR_ARG(v->padding),
-                                              NUC_PAIR_ARG(nothing), NUC_PAIR_ARG(once), LAST_ARGS));
-    size_t first, second;
-
-    nuc_cm_transposed_scratch(c->options->cpu, conv, &first, &second);
-    nuc_cm_scratch(c->g, conv, NUC_ARG(CORTEXM_TRANSPOSE_CONV2D, scratch), first);
-    nuc_cm_scratch(c->g, conv, NUC_ARG(CORTEXM_TRANSPOSE_CONV2D, output_scratch), second);
-    return conv;
-}
-
-/* Groups, dilation, output padding, or what ExecuTorch's kernel gets wrong: a kernel of our own. */
-static struct nuc_node *emit_general_transposed(struct nuc_cm *c, const struct conv *v)
-{
-    struct nuc_node *before = v->before, *in = nuc_cm_channels_last(c, v->in.node, before);
-
-    return nuc_emit(c->g, before, NUC_OP_NUCLEON_TRANSPOSE_CONV2D, v->out.value,
-                    NUC_ARGS(FIRST_ARGS(in), NUC_PAIR_ARG(v->stride), NUC_PAIR_ARG(v->padding),
-                             NUC_PAIR_ARG(v->output_padding), NUC_PAIR_ARG(v->dilation), nuc_int_arg(v->groups),
-                             LAST_ARGS));
-}
-
-/* [O, I, H, W] */
-static struct nuc_node *lower_forward(struct nuc_cm *c, const struct nuc_node *node, struct conv *v)
-{
-    static const uint8_t to_ihwo[4] = {1, 2, 3, 0}, to_ohwi[4] = {0, 2, 3, 1};
-    const struct nuc_meta *weight = &v->weight.node->vals[0];
-    int64_t in_channels = v->in.node->vals[0].sizes[1];
-    /* Of one channel, both are the same: a long window, as of a Fourier transform, is faster as a convolution. */
-    bool is_long = in_channels == 1 && weight->sizes[2] * weight->sizes[3] > NUC_ONE_CHANNEL_WINDOW;
-    bool depthwise = v->groups == in_channels && v->out_channels % in_channels == 0 && weight->sizes[1] == 1 &&
-                     node->vals[0].sizes[0] == 1 && (!is_long || c->options->reference_compat);
-
-    add_constants(c, node, v, depthwise ? to_ihwo : to_ohwi);
-    return emit_conv(c, v, depthwise);
 }
 
 static struct nuc_transposed_window window_of(const struct conv *v)
@@ -303,7 +271,23 @@ static struct nuc_node *lower_transposed(struct nuc_cm *c, const struct nuc_node
         plain = true;
     }
     add_constants(c, node, v, to_ohwi);
-    return plain ? emit_transposed(c, v) : emit_general_transposed(c, v);
+    struct nuc_node *before = v->before, *in = nuc_cm_channels_last(c, v->in.node, before);
+    if (plain) {
+        const struct nuc_pair nothing = {0, 0}, once = {1, 1};
+        struct nuc_node *conv = nuc_emit(c->g, before, NUC_OP_CORTEXM_TRANSPOSE_CONV2D, v->out.value,
+                                         NUC_ARGS(FIRST_ARGS(in), NUC_PAIR_ARG(v->stride), NUC_PAIR_ARG(v->padding),
+                                                  NUC_PAIR_ARG(nothing), NUC_PAIR_ARG(once), LAST_ARGS));
+        size_t first, second;
+        nuc_cm_transposed_scratch(c->options->cpu, conv, &first, &second);
+        nuc_cm_scratch(c->g, conv, NUC_ARG(CORTEXM_TRANSPOSE_CONV2D, scratch), first);
+        nuc_cm_scratch(c->g, conv, NUC_ARG(CORTEXM_TRANSPOSE_CONV2D, output_scratch), second);
+        return conv;
+    }
+    /* Groups, dilation, output padding, or what ExecuTorch's kernel gets wrong: a kernel of our own. */
+    return nuc_emit(c->g, before, NUC_OP_NUCLEON_TRANSPOSE_CONV2D, v->out.value,
+                    NUC_ARGS(FIRST_ARGS(in), NUC_PAIR_ARG(v->stride), NUC_PAIR_ARG(v->padding),
+                             NUC_PAIR_ARG(v->output_padding), NUC_PAIR_ARG(v->dilation), nuc_int_arg(v->groups),
+                             LAST_ARGS));
 }
 
 bool nuc_cm_lower_convolution(struct nuc_cm *c, struct nuc_node *node)

@@ -302,9 +302,8 @@ struct nuc_node *nuc_insert_padded(struct nuc_graph *g, struct nuc_node *node, s
         i++;
     if (i == count)
         return input;
-    return nuc_emit(
-        g, node, NUC_OP_PAD, node,
-        NUC_ARGS(nuc_node_arg(input), nuc_ints_arg(pads, count), (struct nuc_arg){NUC_ARG_NONE}, nuc_float_arg(0.0)));
+    return nuc_emit(g, node, NUC_OP_PAD, node,
+                    NUC_ARGS(nuc_node_arg(input), nuc_ints_arg(pads, count), nuc_node_arg(NULL), nuc_float_arg(0.0)));
 }
 
 struct nuc_node *nuc_insert_sum(struct nuc_graph *g, struct nuc_node *node, struct nuc_node *input, const int64_t *dims,

@@ -461,17 +461,6 @@ static bool form_softmax_applies(const struct nuc_support *s, const struct nuc_n
     return dim != (images ? 1 : rank - 1);
 }
 
-static struct nuc_node *softmax_of(struct nuc_graph *g, struct nuc_node *node, struct nuc_node *x, int64_t dim)
-{
-    struct nuc_node *made = nuc_insert(g, node, node->op, node);
-
-    nuc_set_args(g, made, NUC_ARGS(nuc_node_arg(x), nuc_int_arg(dim)));
-    if (node->op == NUC_OP_NATIVE_SOFTMAX)
-        nuc_copy_arg(g, made, NUC_ARG(NATIVE_SOFTMAX, half_to_float), node, NUC_ARG(NATIVE_SOFTMAX, half_to_float));
-    nuc_infer_shape(g, made);
-    return made;
-}
-
 /* The dimension goes to the end and comes back; a view keeps images of one order from being images. */
 static struct nuc_node *form_softmax(struct nuc_graph *g, struct nuc_node *node)
 {
@@ -480,7 +469,9 @@ static struct nuc_node *form_softmax(struct nuc_graph *g, struct nuc_node *node)
     struct nuc_node *x = nuc_insert_moved_dims(g, node, nuc_operand(g, node, NUC_SELF), &dim, &last, 1);
     const struct nuc_meta moved = x->vals[0];
 
-    x = nuc_insert_reshaped(g, node, softmax_of(g, node, as_rows(g, node, x), 1), moved.sizes, moved.rank);
+    x = as_rows(g, node, x);
+    x = nuc_emit_like(g, node, node, NUC_ARGS(nuc_node_arg(x), nuc_int_arg(1)));
+    x = nuc_insert_reshaped(g, node, x, moved.sizes, moved.rank);
     return nuc_insert_moved_dims(g, node, x, &last, &dim, 1);
 }
 
@@ -501,8 +492,10 @@ static struct nuc_node *form_softmax_halves(struct nuc_graph *g, struct nuc_node
     struct nuc_node *x = as_rows(g, node, nuc_operand(g, node, NUC_SELF)), *parts[2];
     int64_t rows = x->vals[0].sizes[0], half = (rows + 1) / 2;
 
-    parts[0] = softmax_of(g, node, nuc_insert_part(g, node, x, 0, 0, half), 1);
-    parts[1] = softmax_of(g, node, nuc_insert_part(g, node, x, 0, half, rows), 1);
+    for (int i = 0; i < 2; i++) {
+        struct nuc_node *part = nuc_insert_part(g, node, x, 0, i * half, i == 0 ? half : rows);
+        parts[i] = nuc_emit_like(g, node, node, NUC_ARGS(nuc_node_arg(part), nuc_int_arg(1)));
+    }
     return nuc_insert_reshaped(g, node, nuc_insert_cat(g, node, parts, 2, 0), out.sizes, out.rank);
 }
 
