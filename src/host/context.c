@@ -113,6 +113,12 @@ _Noreturn void nuc_fail_again(struct nuc_context *cx, enum nuc_status status)
     leave(cx, status);
 }
 
+void nuc_check(struct nuc_context *cx, enum nuc_status status)
+{
+    if (status != NUC_OK)
+        leave(cx, status);
+}
+
 static void end_if_interrupted(struct nuc_context *cx)
 {
     if (atomic_load_explicit(&cx->interrupted, memory_order_relaxed))

@@ -111,6 +111,9 @@ _Noreturn void nuc_fail(struct nuc_context *cx, enum nuc_status status, const ch
 /* Ends the innermost nuc_try() with the status and message of an earlier failed one. */
 _Noreturn void nuc_fail_again(struct nuc_context *cx, enum nuc_status status);
 
+/* The same unless it is NUC_OK: of a public call inside of another. */
+void nuc_check(struct nuc_context *cx, enum nuc_status status);
+
 /* A note for the user that does not stop the work. */
 void nuc_warn(struct nuc_context *cx, const char *format, ...) __attribute__((format(printf, 2, 3)));
 

@@ -15,12 +15,6 @@ static struct nuc_context *context(const struct nuc_runner *r)
     return nuc_context_of(nuc_runner_compiler(r));
 }
 
-static void again(const struct nuc_runner *r, enum nuc_status status)
-{
-    if (status != NUC_OK)
-        nuc_fail_again(context(r), status);
-}
-
 /* ---- verifying ---- */
 
 size_t nuc_runner_n_cases(const struct nuc_runner *r)
@@ -52,7 +46,7 @@ void nuc_give_case(struct nuc_runner *r, size_t index)
         nuc_fail(context(r), NUC_BAD_INPUT,
                  "test case %zu has other inputs or outputs than the program it is bundled with: bundle it again",
                  index);
-    again(r, nuc_runner_reset(r));
+    nuc_check(context(r), nuc_runner_reset(r));
     for (uint32_t i = 0; i < c->n_inputs; i++) {
         size_t bytes;
         void *block = (void *)(uintptr_t)nuc_runner_raw(r, true, i, &bytes);
@@ -184,7 +178,7 @@ static void write_bundle(struct writing *w, const struct nuc_model *named_after,
     size_t n_samples = most;
 
     if (w->data != NULL)
-        again(r, nuc_runner_bind(r, w->data, named_after, &n_samples));
+        nuc_check(context(r), nuc_runner_bind(r, w->data, named_after, &n_samples));
     else
         nuc_warn(cx, "%s: there are no samples: the inputs of its self-test are made up", path);
     w->inputs = nuc_alloc_array(cx, n_inputs, sizeof *w->inputs);
@@ -200,13 +194,13 @@ static void write_bundle(struct writing *w, const struct nuc_model *named_after,
         struct nuc_bundle_case *out = &cases[i];
         struct nuc_tensor_info info;
         for (uint32_t k = 0; w->data == NULL && k < out->n_inputs; k++) {
-            again(w->r, nuc_runner_input(w->r, k, &info));
+            nuc_check(context(w->r), nuc_runner_input(w->r, k, &info));
             make_up(w->r, k, &info, &w->state, (void *)(uintptr_t)w->inputs[k]);
         }
         if (w->data != NULL)
-            again(w->r, nuc_dataset_sample(w->data, i * n_samples / n_cases, w->inputs));
-        again(w->r, nuc_runner_reset(w->r));
-        again(w->r, nuc_runner_run(w->r, w->inputs, w->outputs));
+            nuc_check(context(w->r), nuc_dataset_sample(w->data, i * n_samples / n_cases, w->inputs));
+        nuc_check(context(w->r), nuc_runner_reset(w->r));
+        nuc_check(context(w->r), nuc_runner_run(w->r, w->inputs, w->outputs));
         out->inputs = keep(w->r, true, out->n_inputs);
         out->outputs = keep(w->r, false, out->n_outputs);
     }

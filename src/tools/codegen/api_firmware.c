@@ -29,8 +29,7 @@ static const char *selftest_of(struct nuc_compiler *c, const char *path, const c
         if (s == NUC_OK)
             text = nuc_selftest_tables(cx, nuc_program_view_open(cx, path, program), t, name, is_c);
     }
-    if (s != NUC_OK)
-        nuc_fail_again(cx, s);
+    nuc_check(cx, s);
     nuc_runner_close(r);
     return text;
 }

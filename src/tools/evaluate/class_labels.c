@@ -425,8 +425,7 @@ void nuc_find_labels(struct nuc_scoring *s)
     struct nuc_array_info *arrays = nuc_alloc_array(s->cx, n, sizeof *arrays);
 
     for (size_t i = 0; i < n; i++) {
-        if (nuc_dataset_array(s->data, i, &arrays[i]) != NUC_OK)
-            nuc_fail_again(s->cx, s->cx->status);
+        nuc_check(s->cx, nuc_dataset_array(s->data, i, &arrays[i]));
     }
     /* Those that name their output first. */
     for (int common = 0; common < 2; common++) {

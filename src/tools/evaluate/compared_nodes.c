@@ -27,18 +27,12 @@ struct group {
     void **float_out, **quantized_out, **program_out, **whole_out;
 };
 
-static void check(const struct comparison *k, enum nuc_status status)
-{
-    if (status != NUC_OK)
-        nuc_fail_again(k->cx, status);
-}
-
 static void match(struct comparison *k)
 {
     const char *const *names;
     size_t count;
 
-    check(k, nuc_model_probes(k->quantized, &names, &count));
+    nuc_check(k->cx, nuc_model_probes(k->quantized, &names, &count));
     const struct nuc_counterpart *found = nuc_find_counterparts(k->quantized, k->floating, names, count);
     k->scores = nuc_alloc_array(k->cx, count, sizeof *k->scores);
     const char **unmatched = nuc_alloc_array(k->cx, count, sizeof(char *));
@@ -68,7 +62,7 @@ static void **blocks(const struct comparison *k, const struct nuc_model *m, size
     struct nuc_tensor_info t;
 
     for (size_t i = 0; i < count; i++) {
-        check(k, nuc_model_output(m, i, &t));
+        nuc_check(k->cx, nuc_model_output(m, i, &t));
         made[i] = nuc_alloc(k->cx, t.bytes);
     }
     return made;
@@ -76,22 +70,22 @@ static void **blocks(const struct comparison *k, const struct nuc_model *m, size
 
 static void run_sample(const struct comparison *k, const struct group *g, size_t sample)
 {
-    check(k, nuc_dataset_sample(k->data, sample, g->inputs));
+    nuc_check(k->cx, nuc_dataset_sample(k->data, sample, g->inputs));
     if (nuc_dataset_begins(k->data, sample)) {
         nuc_model_reset(g->floating);
         nuc_model_reset(g->quantized);
-        check(k, nuc_runner_reset(g->program));
-        check(k, nuc_runner_reset(k->runner));
+        nuc_check(k->cx, nuc_runner_reset(g->program));
+        nuc_check(k->cx, nuc_runner_reset(k->runner));
     }
-    check(k, nuc_model_run(g->floating, g->inputs, g->float_out));
-    check(k, nuc_model_run(g->quantized, g->inputs, g->quantized_out));
-    check(k, nuc_runner_run(g->program, g->inputs, g->program_out));
-    check(k, nuc_runner_run(k->runner, g->inputs, g->whole_out));
+    nuc_check(k->cx, nuc_model_run(g->floating, g->inputs, g->float_out));
+    nuc_check(k->cx, nuc_model_run(g->quantized, g->inputs, g->quantized_out));
+    nuc_check(k->cx, nuc_runner_run(g->program, g->inputs, g->program_out));
+    nuc_check(k->cx, nuc_runner_run(k->runner, g->inputs, g->whole_out));
     if (g->first == 0) {
         /* The program as it is against what comes of compiling the quantized model with its inner values as outputs. */
         for (size_t i = 0; i < g->n_own; i++) {
             struct nuc_tensor_info t;
-            check(k, nuc_model_output(g->quantized, i, &t));
+            nuc_check(k->cx, nuc_model_output(g->quantized, i, &t));
             size_t size = nuc_dtype_size(t.dtype);
             for (size_t e = 0; e < t.bytes / size; e++) {
                 const char *a = g->program_out[i], *b = g->whole_out[i];
@@ -104,7 +98,7 @@ static void run_sample(const struct comparison *k, const struct group *g, size_t
         struct nuc_node_score *score = &k->scores[g->first + i];
         struct nuc_tensor_info t;
         size_t at = g->n_own + i;
-        check(k, nuc_model_output(g->quantized, at, &t));
+        nuc_check(k->cx, nuc_model_output(g->quantized, at, &t));
         size_t count = t.bytes / sizeof(float);
         const void *f = g->float_out[at], *q = g->quantized_out[at], *p = g->program_out[at];
         nuc_deviation_add(k->cx, &score->float_quantized, NUC_F32, f, NUC_F32, q, count);
@@ -128,13 +122,13 @@ static void run_group(struct comparison *k, size_t first)
         names[g.n] = k->scores[g.first + g.n].name;
     }
     g.n_own = nuc_model_n_outputs(k->quantized);
-    check(k, nuc_model_expose(k->floating, float_names, g.n, &g.floating));
-    check(k, nuc_model_expose(k->quantized, names, g.n, &g.quantized));
-    check(k, nuc_partition(g.quantized, &partitioned));
-    check(k, nuc_lower(partitioned, &lowered));
-    check(k, nuc_program(lowered, &bytes, &size));
-    check(k, nuc_runner_open_bytes(nuc_runner_compiler(k->runner), nuc_model_file(k->quantized), bytes, size, NULL,
-                                   &g.program));
+    nuc_check(k->cx, nuc_model_expose(k->floating, float_names, g.n, &g.floating));
+    nuc_check(k->cx, nuc_model_expose(k->quantized, names, g.n, &g.quantized));
+    nuc_check(k->cx, nuc_partition(g.quantized, &partitioned));
+    nuc_check(k->cx, nuc_lower(partitioned, &lowered));
+    nuc_check(k->cx, nuc_program(lowered, &bytes, &size));
+    nuc_check(k->cx, nuc_runner_open_bytes(nuc_runner_compiler(k->runner), nuc_model_file(k->quantized), bytes, size,
+                                           NULL, &g.program));
     g.inputs = nuc_alloc_array(k->cx, nuc_model_n_inputs(k->quantized), sizeof *g.inputs);
     g.float_out = blocks(k, g.floating, g.n_own + g.n);
     g.quantized_out = blocks(k, g.quantized, g.n_own + g.n);
@@ -142,7 +136,7 @@ static void run_group(struct comparison *k, size_t first)
     g.whole_out = blocks(k, g.quantized, g.n_own);
     for (size_t i = 0; i < g.n; i++) {
         struct nuc_tensor_info t;
-        check(k, nuc_model_output(g.quantized, g.n_own + i, &t));
+        nuc_check(k->cx, nuc_model_output(g.quantized, g.n_own + i, &t));
         nuc_channel_sums_init(k->cx, &k->channels[g.first + i], &t);
     }
     nuc_progress(cx, "evaluate nodes", 0, k->data->n_samples);
@@ -202,7 +196,7 @@ enum nuc_status nuc_evaluate_nodes(struct nuc_runner *program, struct nuc_datase
                      nuc_model_file(quantized));
         nuc_model_present_as(quantized, reference);
         check_types(&k);
-        check(&k, nuc_prepare(reference, &k.floating));
+        nuc_check(k.cx, nuc_prepare(reference, &k.floating));
         result->origin = nuc_model_print(quantized);
         match(&k);
         for (size_t first = 0; first < result->n_nodes; first += PROBES_AT_ONCE)

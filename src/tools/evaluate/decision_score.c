@@ -145,8 +145,7 @@ void nuc_open_decision_scores(struct nuc_scoring *s)
     p->kind = d->kind;
     p->first = s->first;
     for (size_t i = 0; i < nuc_dataset_n_arrays(s->data); i++) {
-        if (nuc_dataset_array(s->data, i, &p->array) != NUC_OK)
-            nuc_fail_again(s->cx, s->cx->status);
+        nuc_check(s->cx, nuc_dataset_array(s->data, i, &p->array));
         if (!nuc_is_decision_label(s, p->array.name))
             continue;
         nuc_label_steps(s, &p->array);
@@ -203,8 +202,7 @@ void nuc_count_decision(struct nuc_scoring *s, size_t sample)
 
     if (p == NULL)
         return;
-    if (nuc_runner_decide(s->runner, &d) != NUC_OK)
-        nuc_fail_again(s->cx, s->cx->status);
+    nuc_check(s->cx, nuc_runner_decide(s->runner, &d));
     add(s, &p->of[0], sample, d, begins);
     if (s->reference == NULL)
         return;

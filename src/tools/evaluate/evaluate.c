@@ -22,12 +22,6 @@ void nuc_evaluate_options_default(struct nuc_evaluate_options *options)
     };
 }
 
-static void check(const struct nuc_scoring *s, enum nuc_status status)
-{
-    if (status != NUC_OK)
-        nuc_fail_again(s->cx, status);
-}
-
 static bool same_sizes(const struct nuc_tensor_info *a, const struct nuc_tensor_info *b)
 {
     return a->rank == b->rank && memcmp(a->sizes, b->sizes, a->rank * sizeof a->sizes[0]) == 0;
@@ -46,7 +40,7 @@ static void check_reference(const struct nuc_scoring *s)
     for (size_t i = 0; i < n; i++) {
         if (nuc_runner_input(s->runner, i, &inputs[i]) != NUC_OK)
             nuc_fail(s->cx, NUC_UNSUPPORTED, "the program's input %zu is not a tensor", i);
-        check(s, nuc_model_input(s->reference, i, &t));
+        nuc_check(s->cx, nuc_model_input(s->reference, i, &t));
         if (!same_sizes(&t, &inputs[i]))
             nuc_fail(s->cx, NUC_BAD_USAGE, "%s: input '%s' has shape %s, the program's %s%s",
                      nuc_model_file(s->reference), t.name, nuc_sizes_text(s->cx, t.sizes, t.rank),
@@ -88,7 +82,7 @@ static void open_output(struct nuc_scoring *s, size_t i)
                      : own != NULL        ? own
                                           : nuc_format(s->cx, "output%zu", i);
     if (s->reference != NULL) {
-        check(s, nuc_model_output(s->reference, i, &r));
+        nuc_check(s->cx, nuc_model_output(s->reference, i, &r));
         const struct nuc_tensor_info *p = &o->score->info;
         if (!same_sizes(p, &r))
             nuc_fail(s->cx, NUC_BAD_USAGE, "%s: output '%s' has shape %s, the program's %s",
@@ -197,7 +191,7 @@ static void open_batch(struct nuc_scoring *s)
     size_t bytes = 0;
 
     for (size_t i = 0; i < n_inputs; i++) {
-        check(s, nuc_runner_input(s->runner, i, &inputs[i]));
+        nuc_check(s->cx, nuc_runner_input(s->runner, i, &inputs[i]));
         bytes += inputs[i].bytes;
     }
     for (size_t i = 0; i < n_outputs; i++)
@@ -228,7 +222,7 @@ static void judge_sample(struct nuc_scoring *s, size_t sample, const void *const
     if (s->reference != NULL) {
         if (nuc_dataset_begins(s->data, sample))
             nuc_model_reset(s->reference);
-        check(s, nuc_model_run(s->reference, inputs, s->reference_blocks));
+        nuc_check(s->cx, nuc_model_run(s->reference, inputs, s->reference_blocks));
         s->result->reference_seconds += nuc_seconds() - before;
     }
     s->program_blocks = outputs;
@@ -266,17 +260,17 @@ static void run_batch(struct nuc_scoring *s, size_t first, size_t count)
     struct nuc_tensor_info t;
 
     for (size_t k = 0; k < count; k++) {
-        check(s, nuc_dataset_sample(s->data, first + k, s->inputs));
+        nuc_check(s->cx, nuc_dataset_sample(s->data, first + k, s->inputs));
         for (size_t i = 0; i < n; i++) {
-            check(s, nuc_runner_input(s->runner, i, &t));
+            nuc_check(s->cx, nuc_runner_input(s->runner, i, &t));
             if (t.bytes > 0)
                 memcpy(s->batch_inputs[k * n + i], s->inputs[i], t.bytes);
         }
     }
     if (nuc_dataset_begins(s->data, first))
-        check(s, nuc_runner_reset(s->runner));
+        nuc_check(s->cx, nuc_runner_reset(s->runner));
     const double before = nuc_seconds();
-    check(s, nuc_runner_run_batch(s->runner, count, inputs, s->batch_outputs));
+    nuc_check(s->cx, nuc_runner_run_batch(s->runner, count, inputs, s->batch_outputs));
     s->result->program_seconds += nuc_seconds() - before;
     for (size_t k = 0; k < count; k++)
         judge_sample(s, first + k, inputs + k * n_inputs, s->batch_outputs + k * n_outputs);
@@ -418,7 +412,7 @@ static void prepare(struct nuc_scoring *s)
     nuc_runner_float_outputs(s->runner);
     if (s->reference != NULL)
         check_reference(s);
-    check(s, nuc_runner_bind(s->runner, s->data, s->reference, &s->result->n_samples));
+    nuc_check(s->cx, nuc_runner_bind(s->runner, s->data, s->reference, &s->result->n_samples));
     const struct nuc_data_lines *lines = &s->data->lines;
     s->result->n_data = lines->count;
     s->result->data = nuc_copy(s->cx, lines->items, lines->count * sizeof *lines->items);

@@ -12,12 +12,6 @@ struct job {
     struct nuc_project_run *out;
 };
 
-static void check(const struct job *j, enum nuc_status status)
-{
-    if (status != NUC_OK)
-        nuc_fail_again(nuc_context_of(j->c), status);
-}
-
 static void keep(const struct job *j, struct nuc_pieces *pieces, bool input, size_t count)
 {
     struct nuc_context *cx = nuc_context_of(j->c);
@@ -35,12 +29,12 @@ void nuc_project_run(struct nuc_compiler *c, const char *program, const char *da
     size_t n_samples = 1;
 
     *out = (struct nuc_project_run){.n_inputs = 0};
-    check(&j, nuc_runner_open(c, program, NULL, &j.runner));
+    nuc_check(nuc_context_of(j.c), nuc_runner_open(c, program, NULL, &j.runner));
     out->n_inputs = nuc_runner_n_inputs(j.runner);
     out->n_outputs = nuc_runner_n_outputs(j.runner);
     if (data != NULL) {
-        check(&j, nuc_dataset_open(c, data, &j.data));
-        check(&j, nuc_runner_bind(j.runner, j.data, NULL, &n_samples));
+        nuc_check(nuc_context_of(j.c), nuc_dataset_open(c, data, &j.data));
+        nuc_check(nuc_context_of(j.c), nuc_runner_bind(j.runner, j.data, NULL, &n_samples));
     }
     out->states = nuc_runner_states_size(j.runner);
     /* Buffers in logical order; the program's own have what is kept. */
@@ -60,12 +54,12 @@ void nuc_project_run(struct nuc_compiler *c, const char *program, const char *da
     }
     for (size_t k = 0; k < n_samples; k++) {
         if (j.data != NULL)
-            check(&j, nuc_dataset_sample(j.data, k, j.inputs));
+            nuc_check(nuc_context_of(j.c), nuc_dataset_sample(j.data, k, j.inputs));
         if (j.data != NULL && k > 0 && nuc_dataset_begins(j.data, k))
             nuc_fail(nuc_context_of(c), NUC_BAD_INPUT,
                      "%s: has more than one sequence, and the project's main.c runs its samples as one: give one",
                      data);
-        check(&j, nuc_runner_run(j.runner, j.inputs, j.outputs));
+        nuc_check(nuc_context_of(j.c), nuc_runner_run(j.runner, j.inputs, j.outputs));
         keep(&j, &out->inputs, true, out->n_inputs);
         keep(&j, &out->outputs, false, out->n_outputs);
     }

@@ -42,12 +42,6 @@ static void take(void *user, const struct nuc_disagreement *decision)
     d->items[d->n++] = *decision;
 }
 
-static void check(const struct nuc_report *r, enum nuc_status status)
-{
-    if (status != NUC_OK)
-        nuc_fail_again(r->cx, status);
-}
-
 /* ---- pictures ---- */
 
 /* How an input is an image, as samples have it. */
@@ -204,7 +198,7 @@ static void put_examples(const struct nuc_report *r, json_t *to, struct nuc_runn
     find_size(&p, n);
     for (size_t i = 0; i < n; i++) {
         const struct nuc_disagreement *decision = &d->items[chosen[i]];
-        check(r, nuc_dataset_sample(data, decision->sample, inputs));
+        nuc_check(r->cx, nuc_dataset_sample(data, decision->sample, inputs));
         json_t *example = nuc_put_object(r->cx, list, NULL);
         nuc_put_count(r->cx, example, "sample", decision->sample);
         nuc_put_text(r->cx, example, "image", draw(r, &p, inputs[0]));
@@ -256,11 +250,11 @@ void nuc_evaluate_report(struct nuc_report *r)
     r->decisions->cx = r->cx;
     options.decided = take;
     options.decided_user = r->decisions;
-    check(r, nuc_runner_open_bytes(r->c, nuc_model_file(r->model), r->facts.program, r->facts.program_size, &simulator,
-                                   &r->runner));
+    nuc_check(r->cx, nuc_runner_open_bytes(r->c, nuc_model_file(r->model), r->facts.program, r->facts.program_size,
+                                           &simulator, &r->runner));
     r->data = nuc_dataset_for(r->cx, nuc_compiler_options(r->c), r->dataset);
-    check(r, nuc_evaluate(r->runner, r->data, nuc_model_is_quantized(r->model) ? NULL : r->model, &options,
-                          &r->evaluation));
+    nuc_check(r->cx, nuc_evaluate(r->runner, r->data, nuc_model_is_quantized(r->model) ? NULL : r->model, &options,
+                                  &r->evaluation));
     const char *missed = r->evaluation->missed;
     if (missed != NULL)
         r->missed = r->missed == NULL ? missed : nuc_format(r->cx, "%s; %s", r->missed, missed);

@@ -91,8 +91,7 @@ enum nuc_status nuc_report_make(struct nuc_model *m, const struct nuc_report_opt
         enum nuc_status status = nuc_try(cx, make, r);
         cx->warn = listener.warn;
         cx->warn_user = listener.warn_user;
-        if (status != NUC_OK)
-            nuc_fail_again(cx, status);
+        nuc_check(cx, status);
         *out = r;
     }
     return nuc_leave(&call);
