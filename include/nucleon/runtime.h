@@ -71,7 +71,12 @@ struct nuc_backend {
 
     /* The driver's handle of a loaded delegate, for tools of that driver. May be NULL: none. */
     void *(*device)(void *state);
+
+    const struct nuc_delegates *delegates; /* &nuc_delegates */
 };
+
+/* What loads delegates: a firmware without backends does not hold it. */
+extern const struct nuc_delegates nuc_delegates;
 
 struct nuc_backend_table {
     const struct nuc_backend *const *entries;

@@ -144,7 +144,7 @@ static struct nuc_kernel_table kernels_for(struct nuc_context *cx, enum extent e
 
 /* In the place of the NPU's, which needs a driver. */
 static const struct nuc_backend idle = {
-    .id = "NeutronBackend", .sizes = no_sizes, .load = load_nothing, .run = run_nothing};
+    .id = "NeutronBackend", .sizes = no_sizes, .load = load_nothing, .run = run_nothing, .delegates = &nuc_delegates};
 
 _Noreturn static void refuse(const struct nuc_job *j, enum nuc_status status, const struct nuc_detail *d)
 {

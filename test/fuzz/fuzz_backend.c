@@ -71,6 +71,7 @@ const struct nuc_backend fuzz_backend = {
     .load = load,
     .run = run,
     .unload = unload,
+    .delegates = &nuc_delegates,
 };
 
 static const struct nuc_backend *const entries[] = {&fuzz_backend};

@@ -10,6 +10,13 @@ struct nuc_loaded_delegate {
     uint8_t *scratch; /* in planned memory, NULL: none is planned */
 };
 
+struct nuc_delegates {
+    enum nuc_status (*sizes)(struct nuc_image *im, const struct nuc_backend_table *backends,
+                             struct nuc_program_sizes *out);
+    enum nuc_status (*load)(struct nuc_program *p, struct nuc_image *im, const struct nuc_backend_table *backends,
+                            size_t state_at);
+};
+
 struct nuc_instruction {
     union {
         struct {

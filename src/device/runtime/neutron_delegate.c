@@ -221,6 +221,7 @@ const struct nuc_backend nuc_neutron_backend = {
     .run = run,
     .unload = unload,
     .device = device,
+    .delegates = &nuc_delegates,
 };
 
 static const struct nuc_backend *const default_backends[] = {&nuc_neutron_backend};

@@ -78,4 +78,5 @@ const struct nuc_backend nuc_neutron_power_backend = {
     .run = run,
     .unload = unload,
     .device = device,
+    .delegates = &nuc_delegates,
 };

@@ -200,19 +200,10 @@ static enum nuc_status call_sizes(struct nuc_image *im, const struct nuc_backend
     return NUC_OK;
 }
 
-static enum nuc_status image_sizes(struct nuc_image *im, const struct nuc_backend_table *backends,
-                                   struct state_layout *layout, struct nuc_program_sizes *out)
+/* Adds what the delegates keep. */
+static enum nuc_status delegate_sizes(struct nuc_image *im, const struct nuc_backend_table *backends,
+                                      struct nuc_program_sizes *out)
 {
-    *out = (struct nuc_program_sizes){.state = 0};
-    if (!layout_of(im, layout))
-        return NUC_BAD_INPUT;
-    out->state = layout->total;
-    out->n_planned = im->buffer_sizes.count > 0 ? im->buffer_sizes.count - 1 : 0;
-    for (uint32_t m = 0; m < out->n_planned; m++) {
-        if (!nuc_image_planned(im, m, &out->planned[m]))
-            return NUC_BAD_INPUT;
-    }
-    /* What the delegates keep. */
     for (uint32_t i = 0; i < im->delegates.count; i++) {
         const struct nuc_backend *backend;
         struct nuc_span processed;
@@ -225,6 +216,37 @@ static enum nuc_status image_sizes(struct nuc_image *im, const struct nuc_backen
         out->microcode = sizes.microcode > out->microcode ? sizes.microcode : out->microcode;
     }
     return call_sizes(im, backends, out);
+}
+
+/* Of programs with delegates, by the first backend: without one the runtime's code for them is not linked. */
+static const struct nuc_delegates *delegates_of(struct nuc_image *im, const struct nuc_backend_table *backends)
+{
+    const struct nuc_delegates *d = backends != NULL && backends->count > 0 ? backends->entries[0]->delegates : NULL;
+
+    if (d == NULL) {
+        im->detail->message = NUC_TEXT("the backend table lacks a backend");
+        im->detail->where =
+            nuc_fb_string(&im->reader, nuc_fb_vec_table(&im->reader, im->delegates, 0), NUC_DELEGATE_ID, NULL);
+    }
+    return d;
+}
+
+static enum nuc_status image_sizes(struct nuc_image *im, const struct nuc_backend_table *backends,
+                                   struct state_layout *layout, struct nuc_program_sizes *out)
+{
+    *out = (struct nuc_program_sizes){.state = 0};
+    if (!layout_of(im, layout))
+        return NUC_BAD_INPUT;
+    out->state = layout->total;
+    out->n_planned = im->buffer_sizes.count > 0 ? im->buffer_sizes.count - 1 : 0;
+    for (uint32_t m = 0; m < out->n_planned; m++) {
+        if (!nuc_image_planned(im, m, &out->planned[m]))
+            return NUC_BAD_INPUT;
+    }
+    if (im->delegates.count == 0)
+        return NUC_OK;
+    const struct nuc_delegates *delegates = delegates_of(im, backends);
+    return delegates != NULL ? delegates->sizes(im, backends, out) : NUC_UNSUPPORTED;
 }
 
 enum nuc_status nuc_program_sizes(const void *image, size_t size, const struct nuc_backend_table *backends,
@@ -333,6 +355,8 @@ static enum nuc_status load_delegates(struct nuc_program *p, struct nuc_image *i
     return NUC_OK;
 }
 
+const struct nuc_delegates nuc_delegates = {delegate_sizes, load_delegates};
+
 /* Instructions come last: their checks need the kinds of the values, and how many delegates there are. */
 static enum nuc_status load(struct nuc_program *p, struct nuc_image *im, const struct nuc_kernel_table *kernels,
                             const struct nuc_backend_table *backends, size_t delegate_states)
@@ -340,8 +364,8 @@ static enum nuc_status load(struct nuc_program *p, struct nuc_image *im, const s
     if (!check_io(p, im, p->inputs, p->n_inputs) || !check_io(p, im, p->outputs, p->n_outputs))
         return NUC_BAD_INPUT;
     enum nuc_status status = nuc_load_values(p, im);
-    if (status == NUC_OK)
-        status = load_delegates(p, im, backends, delegate_states);
+    if (status == NUC_OK && im->delegates.count > 0)
+        status = backends->entries[0]->delegates->load(p, im, backends, delegate_states);
     if (status == NUC_OK)
         status = nuc_load_instructions(p, im, kernels);
     return status;
