@@ -1,17 +1,6 @@
 #include "device/kernels/dsp/dsp_columns.h"
 #include "device/kernels/dsp/fused_scale.h"
 
-void nuc_dsp_widen(const int8_t *in, uint32_t offset, int32_t blocks, int32_t width, uint32_t *out)
-{
-    for (int32_t i = 0; i < blocks; i++) {
-        uint32_t word = nuc_load_word(in);
-        out[0] = nuc_sxtab16(offset, word);
-        out[width] = nuc_sxtab16_odd(offset, word);
-        out += 2 * width;
-        in += 4;
-    }
-}
-
 /* Shifts that leave room for the offset beside a product, see fused(). */
 #define MOST_SHIFT 22
 
@@ -20,7 +9,7 @@ bool nuc_dsp_fuses(const struct nuc_rescale *r, const int32_t *bias, int32_t cha
     const int32_t limit = INT32_MAX - (1 << 29) - (1 << 22); /* what is added to a product is below the rest */
     const int32_t largest_product = 255 * 128;
 
-    if (r->step != 1 || r->low != INT8_MIN || r->high != INT8_MAX || count >= limit / largest_product)
+    if (r->step != 1 || r->low != INT8_MIN || r->high != INT8_MAX || count > INT16_MAX)
         return false;
     int32_t room = limit - count * largest_product;
     for (int32_t i = 0; i < channels; i++) {
@@ -34,8 +23,10 @@ bool nuc_dsp_fuses(const struct nuc_rescale *r, const int32_t *bias, int32_t cha
 
 void nuc_dsp_tabulate(const struct nuc_dot *d, int32_t *table)
 {
+    uint32_t gap = (uint32_t)(d->row - 4 * d->blocks) << 16;
+
     for (int32_t o = 0; o < d->rows; o++) {
-        *table++ = -d->shifts[o];
+        *table++ = (int32_t)(gap | (o + 1 == d->rows ? NUC_LAST_ROW : 0) | (uint32_t)-d->shifts[o]);
         *table++ = (int32_t)((uint32_t)d->multipliers[o] << 1);
         *table++ = (int32_t)((uint32_t)d->offset << (-d->shifts[o] - 1));
         *table++ = o + 1 < d->rows ? d->bias[o + 1] : 0;
@@ -44,6 +35,17 @@ void nuc_dsp_tabulate(const struct nuc_dot *d, int32_t *table)
 
 /* Cores with the DSP extension have these in dsp_columns_m33.S. */
 #ifndef __ARM_FEATURE_DSP
+
+void nuc_dsp_widen(const int8_t *in, uint32_t offset, int32_t blocks, int32_t width, uint32_t *out)
+{
+    for (int32_t i = 0; i < blocks; i++) {
+        uint32_t word = nuc_load_word(in);
+        out[0] = nuc_sxtab16(offset, word);
+        out[width] = nuc_sxtab16_odd(offset, word);
+        out += 2 * width;
+        in += 4;
+    }
+}
 
 void nuc_dsp_widen_five(const int8_t *in, ptrdiff_t step, uint32_t offset, int32_t blocks, uint32_t *out)
 {
@@ -69,7 +71,7 @@ static inline int8_t fused(int32_t sum, const int32_t *table)
 {
     int32_t from = (int32_t)((uint32_t)sum + (uint32_t)table[2] + (uint32_t)(sum >> 31));
 
-    return (int8_t)nuc_ssat8(nuc_smmlar(sum, table[1], from) >> table[0]);
+    return (int8_t)nuc_ssat8(nuc_smmlar(sum, table[1], from) >> (table[0] & 0xFF));
 }
 
 void nuc_dsp_dot(const struct nuc_dot *d)

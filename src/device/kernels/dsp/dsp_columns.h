@@ -41,7 +41,9 @@ struct nuc_dot {
     int32_t offset;                      /* twice that of the results, and one */
 };
 
-#define NUC_SCALE_WORDS 4 /* of a row */
+/* Of a row. Beside the shift in the first one: whether it is the last row, and above, how far it is to the next row. */
+#define NUC_SCALE_WORDS 4
+#define NUC_LAST_ROW 256
 
 /* What rescaling and the sums of the next row take, row by row, of rows with a bias. */
 void nuc_dsp_tabulate(const struct nuc_dot *d, int32_t *table);

@@ -6,13 +6,18 @@
 #include "device/kernels/dsp/dsp_columns.h"
 #include "device/kernels/dsp/fused_scale.h"
 
-#define STACK_WORDS 512
+#define STACK_WORDS 724
 #define FEW_PIXELS 2 /* that a matrix product is faster for, also when they are left over */
 #define FEW_DEPTH 32 /* elements of a pixel that it is not worth that for */
 
 static int32_t least(int32_t a, int32_t b)
 {
     return a < b ? a : b;
+}
+
+static int32_t between(int32_t low, int32_t value, int32_t high)
+{
+    return value < low ? low : least(value, high);
 }
 
 /* How columns are built. A run is what lies side by side in the input: a row of the kernel, or else a tap. */
@@ -40,8 +45,10 @@ struct plan {
     ptrdiff_t line;    /* from one line to the next */
     int8_t *strip;     /* what five windows take of an input row at the border, or NULL: pixel by pixel there */
     int32_t strip_words;
-    int32_t *sums; /* of a chunk */
+    int32_t *sums; /* of a chunk, or a table of so many rows */
+    int32_t tabled;
     bool fused;
+    bool pointwise;
 };
 
 /* A part of the columns; where it begins in the window. */
@@ -85,13 +92,6 @@ static inline void next_run(const struct plan *p, struct walk *k)
     }
 }
 
-/* `count` bytes in words: up to 3 are read and written beyond. */
-static inline void copy_words(const int8_t *from, int8_t *to, int32_t count)
-{
-    for (; count > 0; count -= 4, from += 4, to += 4)
-        nuc_store_word(to, nuc_load_word(from));
-}
-
 static inline bool is_inside(const struct plan *p, int32_t in_y, int32_t in_x)
 {
     return in_y >= 0 && in_x >= 0 && in_y <= p->last[0] && in_x <= p->last[1];
@@ -109,30 +109,24 @@ static void widen_lines(const struct plan *p, const struct part *part)
     nuc_dsp_widen_five(p->lines, p->line, p->offset, part->blocks, p->columns);
 }
 
-/* What lies outside the image is widened to 0. */
-static void put_zeros(const struct plan *p, const struct part *part, int32_t pixel)
-{
-    if (p->lines != NULL) {
-        memset(p->lines + pixel * p->line, -p->c->input_offset, (size_t)(4 * part->blocks));
-        return;
-    }
-    uint32_t *to = p->columns + pixel;
-    for (int32_t i = 2 * part->blocks; i > 0; i--, to += NUC_COLUMN_PIXELS)
-        *to = 0;
-}
-
-/* Elements from `at` of a part of one pixel's column. */
+/* Elements from `at` of a part of one pixel's column: `count` from `from` on, or, without it, what is widened to 0. */
 static void put(const struct plan *p, int32_t pixel, int32_t at, const int8_t *from, int32_t count)
 {
     if (p->lines == NULL) {
-        nuc_dsp_widen(from, p->offset, count >> 2, NUC_COLUMN_PIXELS, p->columns + at / 4 * NUC_COLUMN_BLOCK + pixel);
+        uint32_t *to = p->columns + at / 4 * NUC_COLUMN_BLOCK + pixel;
+        if (from != NULL) {
+            nuc_dsp_widen(from, p->offset, count >> 2, NUC_COLUMN_PIXELS, to);
+            return;
+        }
+        for (; count > 0; count -= 2, to += NUC_COLUMN_PIXELS)
+            *to = 0;
         return;
     }
     int8_t *to = p->lines + pixel * p->line + at;
-    int32_t words = count & ~3;
-    copy_words(from, to, words);
-    for (int32_t i = words; i < count; i++)
-        to[i] = from[i];
+    if (from != NULL)
+        memcpy(to, from, (size_t)count);
+    else
+        memset(to, -p->c->input_offset, (size_t)count);
 }
 
 /* A part of the column of the window at (y, x) of the input, wherever that is. */
@@ -140,18 +134,22 @@ static void put_window(const struct plan *p, const struct part *part, const int8
                        int32_t pixel)
 {
     const struct nuc_conv_s8 *c = p->c;
+    int32_t at = 0;
 
-    if (!is_inside(p, y, x))
-        put_zeros(p, part, pixel);
     for (struct walk k = walk_of(p, part); k.left > 0; next_run(p, &k)) {
         int32_t in_y = y + k.tap[0] * c->dilation[0];
         int32_t in_x = x + k.tap[1] * c->dilation[1];
-        int32_t left = in_x < 0 ? -in_x * p->depth : 0;
-        int32_t right = least((p->in_size[1] - in_x) * p->depth, k.to);
-        left = left > k.from ? left : k.from;
-        if (in_y >= 0 && in_y < p->in_size[0] && left < right)
-            put(p, pixel, part->elements - k.left + left - k.from,
-                image + ((ptrdiff_t)in_y * p->in_size[1] + in_x) * c->in_channels + left, right - left);
+        bool there = in_y >= 0 && in_y < p->in_size[0];
+        int32_t left = there ? between(k.from, -in_x * p->depth, k.to) : k.to;
+        int32_t right = between(left, (p->in_size[1] - in_x) * p->depth, k.to);
+        const int8_t *run = image + ((ptrdiff_t)in_y * p->in_size[1] + in_x) * c->in_channels;
+        if (left > k.from)
+            put(p, pixel, at, NULL, left - k.from);
+        if (right > left)
+            put(p, pixel, at + left - k.from, run + left, right - left);
+        if (k.to > right)
+            put(p, pixel, at + right - k.from, NULL, k.to - right);
+        at += k.to - k.from;
     }
 }
 
@@ -257,10 +255,13 @@ static void place_columns(struct plan *p, int32_t channels, const struct nuc_wor
     const struct nuc_workspace *small = large == space ? &scratch : space;
     bool lines = p->depth % 4 != 0;
     int32_t a_block = NUC_COLUMN_BLOCK + (lines ? NUC_COLUMN_PIXELS : 0);
-    int32_t fixed = (lines ? NUC_COLUMN_PIXELS : 0) + p->strip_words; /* copies of runs end in a whole word */
-    int32_t room = (int32_t)large->count - fixed;
+    int32_t room = (int32_t)large->count - (lines ? NUC_COLUMN_PIXELS : 0); /* copies of runs end in a whole word */
     bool apart = small->count / NUC_COLUMN_PIXELS >= (size_t)least(channels, FEW_CHANNELS);
-    int32_t beside = 0;
+    int32_t beside = 0, left = room - p->blocks * a_block;
+
+    if (apart && left >= 0 && left < p->strip_words) /* columns in one part are worth more */
+        p->strip_words = 0;
+    room -= p->strip_words;
 
     if (!apart) {
         bool fits = p->blocks * a_block + FEW_CHANNELS * NUC_COLUMN_PIXELS <= room;
@@ -280,6 +281,7 @@ static void place_columns(struct plan *p, int32_t channels, const struct nuc_wor
     size_t words = apart ? small->count : large->count - (size_t)(after - large->words);
     p->chunk = words / NUC_COLUMN_PIXELS < (size_t)channels ? even_piece(channels, (int32_t)words / NUC_COLUMN_PIXELS)
                                                             : channels;
+    p->tabled = words / NUC_SCALE_WORDS < (size_t)channels ? (int32_t)words / NUC_SCALE_WORDS : channels;
 }
 
 static struct part part_at(const struct plan *p, int32_t first)
@@ -295,18 +297,37 @@ static struct part part_at(const struct plan *p, int32_t first)
     return part;
 }
 
-/* One row of weights whose last block would reach beyond the weights: that block is copied. */
-static void sum_cut(struct nuc_dot d)
+/* The rows of `d` behind the first `o`. */
+static struct nuc_dot rows_from(struct nuc_dot d, int32_t o)
 {
-    int32_t rest = (int32_t)(d.row & 3);
+    d.rows -= o;
+    d.weight += o * d.row;
+    d.sums += o * NUC_COLUMN_PIXELS;
+    d.bias = d.bias != NULL ? d.bias + o : NULL;
+    if (d.out != NULL) {
+        d.out += o;
+        d.multipliers += o;
+        d.shifts += o;
+    }
+    return d;
+}
+
+/* Row `o`, whose last block would reach beyond the weights: that block is copied. */
+static void sum_cut(const struct nuc_dot *all, int32_t o)
+{
+    struct nuc_dot d = rows_from(*all, o);
+    int32_t rest = (int32_t)(d.row & 3), sums[NUC_COLUMN_PIXELS];
     int8_t tail[4] = {0};
 
     d.rows = 1;
     d.blocks--;
+    if (d.bias != NULL && d.out != NULL)
+        d.sums = sums;
     if (d.blocks > 0) {
-        struct nuc_dot whole = d;
-        whole.out = NULL;
-        nuc_dsp_dot(&whole);
+        int8_t *out = d.out;
+        d.out = NULL;
+        nuc_dsp_dot(&d);
+        d.out = out;
         d.bias = NULL;
     }
     for (int32_t i = 0; i < rest; i++)
@@ -318,40 +339,16 @@ static void sum_cut(struct nuc_dot d)
 }
 
 /* `whole` rows of `d`, and the others, whose last block would reach beyond the weights. */
-static void sum_rows(struct nuc_dot d, int32_t whole)
+static void sum_rows(struct nuc_dot *d, int32_t whole)
 {
-    int32_t rows = d.rows, o = whole < 0 ? 0 : least(whole, rows);
+    int32_t rows = d->rows, o = between(0, whole, rows);
 
-    d.rows = o;
+    d->rows = o;
     if (o > 0)
-        nuc_dsp_dot(&d);
-    for (; o < rows; o++) {
-        struct nuc_dot cut = d;
-        cut.weight += o * d.row;
-        cut.sums += o * NUC_COLUMN_PIXELS;
-        cut.bias = d.bias != NULL ? d.bias + o : NULL;
-        if (d.out != NULL) {
-            cut.out += o;
-            cut.multipliers += o;
-            cut.shifts += o;
-        }
-        sum_cut(cut);
-    }
-}
-
-/*
- * Adds a part to the sums of `d`'s rows, output channels from `first` on. The last block of a row may reach into the
- * next rows, against zeros.
- */
-static void sum_part(const struct plan *p, const struct part *part, int32_t first, struct nuc_dot d)
-{
-    bool to_end = part->first + part->blocks == p->blocks;
-
-    d.blocks = part->blocks;
-    d.weight += 4 * part->first;
-    d.bias = part->first == 0 ? d.bias : NULL;
-    d.out = to_end ? d.out : NULL;
-    sum_rows(d, to_end ? p->uncut - first : d.rows);
+        nuc_dsp_dot(d);
+    d->rows = rows;
+    for (; o < rows; o++)
+        sum_cut(d, o);
 }
 
 /* Results of `count` output channels from `o` on that are not rescaled in one step. */
@@ -364,30 +361,43 @@ static void finish(const struct plan *p, int32_t o, int32_t count, int32_t pixel
     }
 }
 
+/*
+ * Adds a part to the sums of `rows` output channels from o on of all from `first` on. The last block of a row may reach
+ * into the next rows, against zeros.
+ */
+static void sum_part(const struct plan *p, const struct part *part, int32_t first, const struct nuc_dot *all, int32_t o,
+                     int32_t rows, bool fused)
+{
+    bool to_end = part->first + part->blocks == p->blocks;
+    struct nuc_dot d = rows_from(*all, o);
+
+    d.rows = rows;
+    d.sums = p->sums;
+    d.blocks = part->blocks;
+    d.weight += 4 * part->first;
+    d.bias = part->first == 0 ? d.bias : NULL;
+    d.out = to_end && fused ? d.out : NULL;
+    sum_rows(&d, to_end ? p->uncut - first - o : rows);
+}
+
 /* Five pixels of the output channels from `first` on; `all` has what is the same for all pixels. */
 __attribute__((noinline)) static void five_pixels(const struct plan *p, const struct place *at, int32_t first,
-                                                  const struct nuc_dot *all, int8_t *out)
+                                                  const struct nuc_dot *all)
 {
     bool fused = p->fused && at->pixels == NUC_COLUMN_PIXELS;
-    struct nuc_dot d = *all;
 
     for (int32_t o = 0; o < all->rows; o += p->chunk) {
-        d.rows = least(p->chunk, all->rows - o);
-        d.out = fused ? out + o : NULL;
-        if (d.bias == NULL)
-            memset(p->sums, 0, (size_t)(d.rows * NUC_COLUMN_PIXELS) * sizeof *p->sums);
+        int32_t rows = least(p->chunk, all->rows - o);
+        if (all->bias == NULL)
+            memset(p->sums, 0, (size_t)(rows * NUC_COLUMN_PIXELS) * sizeof *p->sums);
         for (int32_t block = 0; block < p->blocks; block += p->part) {
             struct part part = part_at(p, block);
             if (o == 0 || p->part < p->blocks)
                 put_columns(p, &part, at);
-            sum_part(p, &part, first + o, d);
+            sum_part(p, &part, first, all, o, rows, fused);
         }
         if (!fused)
-            finish(p, first + o, d.rows, at->pixels, out + o);
-        d.weight += d.rows * p->row;
-        d.bias = d.bias != NULL ? d.bias + d.rows : NULL;
-        d.multipliers += d.rows * p->c->rescale.step;
-        d.shifts += d.rows * p->c->rescale.step;
+            finish(p, first + o, rows, at->pixels, all->out + o);
     }
 }
 
@@ -398,7 +408,7 @@ static void convolve(const struct plan *p, int32_t first, int32_t last, const in
     const struct nuc_conv_s8 *c = p->c;
     int32_t n_pixels = p->out_size[0] * p->out_size[1];
     struct place at = {.image = image, .pixels = least(n_pixels, NUC_COLUMN_PIXELS)};
-    const struct part whole = part_at(p, 0);
+    const struct part all = part_at(p, 0);
     struct nuc_dot d = {
         .columns = p->columns,
         .blocks = p->blocks,
@@ -407,14 +417,19 @@ static void convolve(const struct plan *p, int32_t first, int32_t last, const in
         .bias = c->bias != NULL ? c->bias + first : NULL,
         .sums = p->sums,
         .rows = last - first,
+        .out = out + first,
         .step = c->out_channels,
         .multipliers = c->rescale.multipliers + first * c->rescale.step,
         .shifts = c->rescale.shifts + first * c->rescale.step,
         .offset = 2 * c->rescale.offset + 1,
     };
-    bool at_once = p->fused && d.bias != NULL && p->chunk >= d.rows && p->part == p->blocks;
+    bool at_once = p->fused && d.bias != NULL && p->part == p->blocks && at.pixels == NUC_COLUMN_PIXELS;
+    bool in_line = at_once && p->pointwise && p->run == 4 * p->blocks;
+    int32_t whole = p->uncut - first, tabled = between(0, least(whole, p->tabled), d.rows);
+    struct nuc_dot rest = rows_from(d, tabled);
 
-    if (at_once && last <= p->uncut && at.pixels == NUC_COLUMN_PIXELS) { /* no sums are stored */
+    if (at_once) { /* no sums are stored */
+        d.rows = tabled;
         nuc_dsp_tabulate(&d, p->sums);
         d.multipliers = p->sums;
         d.shifts = NULL;
@@ -422,20 +437,25 @@ static void convolve(const struct plan *p, int32_t first, int32_t last, const in
 
     for (int32_t done = 0; done < n_pixels; done += NUC_COLUMN_PIXELS) {
         int32_t pixel = least(done, n_pixels - at.pixels);
-        int32_t y = pixel / p->out_size[1];
-        at.x = pixel - y * p->out_size[1];
-        at.in_y = y * c->stride[0] - c->padding[0];
-        at.in_x = at.x * c->stride[1] - c->padding[1];
         d.out = out + (ptrdiff_t)pixel * c->out_channels + first;
-        if (at_once && at.pixels == NUC_COLUMN_PIXELS) {
-            put_columns(p, &whole, &at);
-            if (last <= p->uncut)
-                nuc_dsp_dot(&d);
-            else
-                sum_rows(d, p->uncut - first);
+        if (in_line) {
+            nuc_dsp_widen_five(image + pixel * p->step, p->step, p->offset, p->blocks, p->columns);
         } else {
-            five_pixels(p, &at, first, &d, d.out);
+            int32_t y = pixel / p->out_size[1];
+            at.x = pixel - y * p->out_size[1];
+            at.in_y = y * c->stride[0] - c->padding[0];
+            at.in_x = at.x * c->stride[1] - c->padding[1];
+            if (!at_once) {
+                five_pixels(p, &at, first, &d);
+                continue;
+            }
+            put_columns(p, &all, &at);
         }
+        if (tabled > 0)
+            nuc_dsp_dot(&d);
+        rest.out = d.out + tabled;
+        if (rest.rows > 0)
+            sum_rows(&rest, whole - tabled);
     }
 }
 
@@ -468,13 +488,14 @@ static struct plan plan_of(const struct nuc_conv_s8 *c)
         .depth = c->in_channels / c->groups,
         .width = c->groups == 1 && c->dilation[1] == 1 ? c->kernel[1] : 1,
         .offset = nuc_twice(c->input_offset),
+        .pointwise = is_pointwise(c),
     };
 
     for (int d = 0; d < 2; d++) {
         p.in_size[d] = c->in_size[d];
         p.out_size[d] = c->out_size[d];
     }
-    if (is_pointwise(c)) {
+    if (p.pointwise) {
         p.in_size[1] = p.out_size[1] = c->in_size[0] * c->in_size[1];
         p.in_size[0] = p.out_size[0] = 1;
     }
@@ -526,33 +547,44 @@ __attribute__((noinline)) static void on_stack(const struct nuc_conv_s8 *c, cons
                           c->kernel[0] * c->kernel[1] * (c->in_channels / c->groups), out);
 }
 
-void nuc_dsp_conv_s8(const struct nuc_conv_s8 *c, const int8_t *in, const int8_t *weight, int8_t *out)
+/* `pixels` of a pointwise convolution as rows of a matrix. */
+__attribute__((noinline)) static void multiply_pixels(const struct nuc_conv_s8 *c, int32_t pixels, const int8_t *in,
+                                                      const int8_t *weight, int8_t *out)
 {
-    struct nuc_matmul_s8 m = {
-        .rows = c->batch * c->out_size[0] * c->out_size[1],
+    const struct nuc_matmul_s8 m = {
+        .rows = pixels,
         .depth = c->in_channels,
         .columns = c->out_channels,
         .input_offset = c->input_offset,
         .rescale = c->rescale,
         .bias = c->bias,
     };
-    struct nuc_conv_s8 fives = *c;
 
-    if (!is_pointwise(c) || c->groups != 1 || m.rows % NUC_COLUMN_PIXELS > FEW_PIXELS ||
-        (m.rows > FEW_PIXELS && (m.depth < FEW_DEPTH || m.depth % 4 != 0 || c->batch != 1))) {
+    nuc_dsp_matmul_s8(&m, in, weight, out);
+}
+
+void nuc_dsp_conv_s8(const struct nuc_conv_s8 *c, const int8_t *in, const int8_t *weight, int8_t *out)
+{
+    int32_t pixels = c->batch * c->out_size[0] * c->out_size[1], left = pixels % NUC_COLUMN_PIXELS;
+    struct nuc_conv_s8 fives;
+
+    if (!is_pointwise(c) || c->groups != 1 || left > FEW_PIXELS ||
+        (pixels > FEW_PIXELS && (c->in_channels < FEW_DEPTH || c->in_channels % 4 != 0 || c->batch != 1))) {
         on_stack(c, in, weight, out);
         return;
     }
-    fives.in_size[0] = fives.out_size[0] = 1;
-    fives.in_size[1] = fives.out_size[1] = m.rows - m.rows % NUC_COLUMN_PIXELS;
-    m.rows %= NUC_COLUMN_PIXELS;
-    if (fives.in_size[1] > 0)
+    pixels -= left;
+    if (pixels > 0) {
+        fives = *c;
+        fives.in_size[0] = fives.out_size[0] = 1;
+        fives.in_size[1] = fives.out_size[1] = pixels;
         on_stack(&fives, in, weight, out);
-    nuc_dsp_matmul_s8(&m, in + (ptrdiff_t)fives.in_size[1] * m.depth, weight,
-                      out + (ptrdiff_t)fives.in_size[1] * m.columns);
+    }
+    multiply_pixels(c, left, in + (ptrdiff_t)pixels * c->in_channels, weight,
+                    out + (ptrdiff_t)pixels * c->out_channels);
 }
 
-#define ONE_CHANNEL_WORDS 640
+#define ONE_CHANNEL_WORDS 608
 
 /* The stack holds the columns, sums and, of as many output channels as fit, weights with taps innermost. */
 void nuc_dsp_conv_one_channel(const struct nuc_conv_s8 *c, const int8_t *in, const int8_t *weight, int8_t *out)

@@ -1,7 +1,7 @@
 /*
- * Matrix products, and transposed convolutions as one for each tap. A row of input is widened to 16 bits once, then two
- * rows of weights at a time are multiplied with it. The weights' offset times the sum of the row is added to every
- * column.
+ * Matrix products, and transposed convolutions as one for each tap. A row of input is widened to 16 bits once, then
+ * three rows of weights at a time are multiplied with it. The weights' offset times the sum of the row is added to
+ * every column.
  */
 #include "device/kernels/dsp/dsp.h"
 #include "device/kernels/dsp/dsp_columns.h"
@@ -22,17 +22,45 @@ struct product {
 
 /* ---- rows of weights ---- */
 
-/* As many whole pairs of rows and blocks of 8 elements as there are; returns the number of elements. */
-static int32_t by_words(const uint32_t *x, int32_t depth, const int8_t *weight, int32_t stride, int32_t rows,
-                        int32_t *sums)
+/* Rows of weights that begin at whole words. */
+static struct nuc_row_triples triples_of(const void *x, int32_t blocks, const int8_t *weight, int32_t stride,
+                                         int32_t rows, int32_t *sums)
 {
-    int32_t blocks = depth >> 3;
+    return (struct nuc_row_triples){
+        .x = x,
+        .sums = sums,
+        .step = 3 * (ptrdiff_t)stride - 8 * (ptrdiff_t)blocks,
+        .weight = weight,
+        .stride = stride,
+        .blocks = blocks,
+        .end = sums + rows / 3 * 3,
+    };
+}
 
-    if (blocks == 0 || rows < 2 || (((uintptr_t)weight | (uintptr_t)stride) & 3) != 0)
+/* The last three of `rows`. */
+static void to_last(struct nuc_row_triples *t, int32_t rows, int32_t *sums)
+{
+    t->weight += (ptrdiff_t)(rows - 3) * t->stride;
+    t->sums = sums;
+    t->end = sums + 3;
+}
+
+/* As many blocks of 8 elements as there are; returns the number of elements. */
+static int32_t by_words(const void *x, int32_t depth, const int8_t *weight, int32_t stride, int32_t rows, int32_t *sums)
+{
+    struct nuc_row_triples t = triples_of(x, depth >> 3, weight, stride, rows, sums);
+    int32_t left = rows % 3, last[3];
+
+    if (t.blocks == 0 || rows < 3 || (((uintptr_t)weight | (uintptr_t)stride) & 3) != 0)
         return 0;
-    const struct nuc_row_pairs pairs = {x, blocks, weight, weight + stride, sums, rows >> 1, 2 * stride - 8 * blocks};
-    nuc_dsp_multiply_pairs(&pairs);
-    return 8 * blocks;
+    nuc_dsp_multiply_triples(&t);
+    if (left > 0) {
+        memcpy(last, sums + rows - 3, sizeof last);
+        to_last(&t, rows, last);
+        nuc_dsp_multiply_triples(&t);
+        memcpy(sums + rows - left, last + 3 - left, (size_t)left * sizeof *last);
+    }
+    return 8 * t.blocks;
 }
 
 /* Elements from `from` on, a multiple of 4, of two rows, which may be the same. */
@@ -75,16 +103,16 @@ void nuc_dsp_multiply_rows(const int16_t *x, int32_t depth, const int8_t *weight
     int32_t done = by_words(words, depth, weight, stride, rows, sums), r = 0;
 
     if (done > 0 && depth - done == 4) {
-        add_block(words + done / 2, weight + done, stride, rows & ~1, sums);
+        add_block(words + done / 2, weight + done, stride, rows, sums);
     } else if (done < depth) {
         for (; r + 2 <= rows; r += 2)
             dot_2(words, depth, done, weight + (ptrdiff_t)r * stride, weight + (ptrdiff_t)(r + 1) * stride, sums + r);
-    }
-    if (rows % 2 != 0) {
-        const int8_t *last = weight + (ptrdiff_t)(rows - 1) * stride;
-        int32_t two[2] = {sums[rows - 1], 0};
-        dot_2(words, depth, 0, last, last, two);
-        sums[rows - 1] = two[0];
+        if (r < rows) {
+            const int8_t *last = weight + (ptrdiff_t)r * stride;
+            int32_t two[2] = {sums[r], 0};
+            dot_2(words, depth, done, last, last, two);
+            sums[r] = two[0];
+        }
     }
 }
 
@@ -115,17 +143,6 @@ static void add_part(struct product *p, const int8_t *in, const int8_t *weight)
     nuc_dsp_multiply_rows(rest, p->depth, weight, p->m->depth, p->columns, p->sums);
 }
 
-/* Up to this shift a result of a sum whose double saturates saturates, too. */
-#define SATURATING_SHIFT 20
-
-/* At least one. */
-static void finish_alike(const int32_t *sum, const int32_t *end, struct nuc_fused f, int8_t *out)
-{
-    do
-        *out++ = (int8_t)nuc_ssat8(nuc_fused_twice(nuc_doubled(*sum++), &f));
-    while (sum < end);
-}
-
 /* Results of the columns from `first` on. */
 static void finish(const struct product *p, int32_t first, int8_t *out)
 {
@@ -134,10 +151,6 @@ static void finish(const struct product *p, int32_t first, int8_t *out)
     struct nuc_fused f = {0, 0, 0};
     bool fused = nuc_fused_of(r->multipliers[0], r->shifts[0], r->offset, &f);
 
-    if (fused && r->step == 0 && !bounds.narrow && f.shift <= SATURATING_SHIFT) {
-        finish_alike(p->sums, p->sums + p->columns, f, out);
-        return;
-    }
     for (int32_t c = 0; c < p->columns; c++) {
         int32_t sum = p->sums[c];
         if (r->step != 0)
@@ -168,12 +181,53 @@ static void add_row(struct product *p, int32_t depth, const int8_t *in, const in
     }
 }
 
+/* Up to this shift a result of a sum whose double saturates saturates, too. */
+#define SATURATING_SHIFT 20
+
+/* Whether results can be made where sums are: what is the same for all rows of input. */
+static bool begin_alike(const struct nuc_matmul_s8 *m, struct product *p, const int8_t *weight,
+                        struct nuc_row_triples *t)
+{
+    const struct nuc_rescale *r = &m->rescale;
+    struct nuc_fused f;
+
+    if (!nuc_fused_of(r->multipliers[0], r->shifts[0], r->offset, &f) || r->step != 0 || f.shift > SATURATING_SHIFT ||
+        nuc_clamp_of(r->low, r->high).narrow || m->weight_offset != 0 || m->bias == NULL || m->depth % 8 != 0 ||
+        m->depth > CHUNK || m->columns < 3 || ((uintptr_t)weight & 3) != 0)
+        return false;
+    *t = triples_of(p->x, m->depth >> 3, weight, m->depth, m->columns, (int32_t *)(uintptr_t)m->bias);
+    t->multiplier = f.multiplier;
+    t->shift = f.shift;
+    t->add = f.add;
+    return true;
+}
+
+/* A row of results; the last triple of rows of weights may repeat some. */
+static void multiply_alike(const struct nuc_matmul_s8 *m, struct nuc_row_triples t, int8_t *out)
+{
+    t.out = out;
+    nuc_dsp_multiply_triples(&t);
+    if (m->columns % 3 != 0) {
+        t.out = out + m->columns - 3;
+        to_last(&t, m->columns, t.sums + m->columns - 3);
+        nuc_dsp_multiply_triples(&t);
+    }
+}
+
 void nuc_dsp_matmul_s8(const struct nuc_matmul_s8 *m, const int8_t *in, const int8_t *weight, int8_t *out)
 {
+    struct nuc_row_triples t;
     struct product p;
+    bool alike = begin_alike(m, &p, weight, &t);
 
     p.m = m;
     for (int32_t r = 0; r < m->rows; r++, in += m->depth) {
+        if (alike) {
+            nuc_dsp_widen(in, nuc_twice(m->input_offset), m->depth >> 2, 1, p.x);
+            multiply_alike(m, t, out);
+            out += m->columns;
+            continue;
+        }
         for (int32_t c = 0; c < m->columns; c += BATCH, out += p.columns) {
             p.columns = m->columns - c < BATCH ? m->columns - c : BATCH;
             begin(&p, m->bias != NULL ? m->bias + c : NULL);

@@ -1,4 +1,4 @@
-/* The inner product of matrix products: a row of widened input against rows of weights, two at a time. */
+/* The inner product of matrix products: a row of widened input against rows of weights, three at a time. */
 #ifndef NUC_DEVICE_KERNELS_DSP_DSP_ROWS_H
 #define NUC_DEVICE_KERNELS_DSP_DSP_ROWS_H
 
@@ -6,16 +6,19 @@
 #include <stdint.h>
 
 /* dsp_rows_m33.S reads the structure. Rows of weights begin at whole words. */
-struct nuc_row_pairs {
+struct nuc_row_triples {
     const uint32_t *x; /* the input, in blocks of 8 elements: words of elements (0, 2), (1, 3), (4, 6), (5, 7) */
-    int32_t blocks;    /* from 1 */
-    const int8_t *first, *second;
-    int32_t *sums;  /* one a row, added to */
-    int32_t count;  /* of pairs, from 1 */
-    ptrdiff_t step; /* from the end of a row's blocks to the row after the next one */
+    int8_t *out;       /* results by nuc_fused_twice() of saturated sums; NULL: sums are stored instead */
+    int32_t *sums;     /* one a row, begun with; the number of rows is a multiple of 3, from 3 */
+    int32_t multiplier, shift, add; /* of struct nuc_fused */
+    ptrdiff_t step;                 /* from the end of a row's blocks to the row after the next two */
+    const int8_t *weight;
+    ptrdiff_t stride;   /* from row to row */
+    int32_t blocks;     /* from 1 */
+    const int32_t *end; /* of the sums */
 };
 
-void nuc_dsp_multiply_pairs(const struct nuc_row_pairs *p);
+void nuc_dsp_multiply_triples(const struct nuc_row_triples *t);
 
 /*
  * Adds to sums[k] the product of `depth` widened elements, aligned to 4, with row k of `rows`, `stride` bytes after the

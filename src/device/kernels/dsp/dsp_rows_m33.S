@@ -3,7 +3,7 @@
  * for all other machines, is in dsp_rows.c.
  *
  * Stack, for tools/stack_bound.sh:
- * stack nuc_dsp_multiply_pairs 60
+ * stack nuc_dsp_multiply_triples 80
  */
 #ifdef __ARM_FEATURE_DSP
 
@@ -11,64 +11,90 @@
 
 /* Eight elements of one row, whose input is in r8 to r11. */
     .macro  eight row, sum
-    ldrd    r6, lr, [\row], #8
-    sxtb16  r12, r6
+    ldrd    r7, lr, [\row], #8
+    sxtb16  r12, r7
     smlad   \sum, r8, r12, \sum
-    sxtb16  r6, r6, ror #8
-    smlad   \sum, r9, r6, \sum
+    sxtb16  r7, r7, ror #8
+    smlad   \sum, r9, r7, \sum
     sxtb16  r12, lr
     smlad   \sum, r10, r12, \sum
     sxtb16  lr, lr, ror #8
     smlad   \sum, r11, lr, \sum
     .endm
 
-    .macro  eight_of_both
-    ldmia.w r0!, {r8-r11}
-    eight   r1, r4
-    eight   r2, r5
+/* nuc_fused_twice() of the doubled sum, with the multiplier in r9, the shift in r10 and what is added in r11. */
+    .macro  rescale sum
+    qadd    \sum, \sum, \sum
+    add     lr, r11, \sum, asr #31
+    smmlar  \sum, \sum, r9, lr
+    asr     \sum, \sum, r10
+    ssat    \sum, #8, \sum
     .endm
 
 /*
- * r0: x, r1: first row, r2: second row, r3: turns of four blocks, r4 and r5: their sums, r6, r12, lr: weights, r7: sums,
- * r8 to r11: input. On the stack: 0 x, 4 turns, 8 where the first one is entered, 12 pairs to do, 16 step.
+ * r0: x, r1 to r3: rows, r4 to r6: their sums, r7, r12, lr: weights, r8 to r11: input. On the stack: 0 x, 4 out,
+ * 8 sums, 12 multiplier, 16 shift, 20 added, 24 step, 28 end of the sums, 32 that of x, 36 where the loop is entered,
+ * 40 how rows end.
  */
-    function nuc_dsp_multiply_pairs
+    function nuc_dsp_multiply_triples
     push    {r4-r11, lr}
-    ldmia   r0, {r0-r6}             /* x, blocks, first, second, sums, count, step */
-    mov     r7, r4
-    add     r9, r1, #3
-    lsr     r9, r9, #2
-    rsb     r1, r1, #0
-    and     r1, r1, #3
-    mov     r10, #76                /* a block is 19 instructions of 4 bytes */
-    adr.w   r12, 2f + 1
-    mla     r10, r1, r10, r12
-    mov     r8, r0
-    mov     r11, r5
-    mov     r12, r6
-    push    {r8-r12, lr}
-    mov     r1, r2
-    mov     r2, r3
+    ldmia   r0, {r0-r10}            /* x, out, sums, multiplier, shift, add, step, weight, stride, blocks, end */
+    add     r11, r0, r9, lsl #4
+    rsb     r12, r9, #0
+    and     r12, r12, #3
+    rsb     r12, r12, r12, lsl #3   /* a block is 28 instructions of 4 bytes */
+    adr.w   lr, 2f + 1
+    add     r12, lr, r12, lsl #4
+    adr.w   lr, 4f + 1
+    cbz     r1, 1f
+    adr.w   lr, 3f + 1
 1:
-    ldrd    r0, r3, [sp]
-    ldrd    r4, r5, [r7]
-    ldr     pc, [sp, #8]
+    push    {r0-r6, r10-r12, lr}
+    mov     r12, r2
+    mov     lr, r1
+    mov     r1, r7
+    add     r2, r1, r8
+    add     r3, r2, r8
+    mov     r7, lr
+    mov     r8, r12
+1:
+    ldmia   r8!, {r4-r6}
+    strd    r7, r8, [sp, #4]
+    ldr     pc, [sp, #36]
     .balign 4
 2:
     .rept   4
-    eight_of_both
+    ldmia.w r0!, {r8-r11}
+    eight   r1, r4
+    eight   r2, r5
+    eight   r3, r6
     .endr
-    subs    r3, r3, #1
+    ldr     r12, [sp, #32]
+    cmp     r0, r12
     bne     2b
-    ldrd    r8, r9, [sp, #12]
-    strd    r4, r5, [r7], #8
-    add     r1, r1, r9
-    add     r2, r2, r9
-    subs    r8, r8, #1
-    str     r8, [sp, #12]
+    ldmia.w sp, {r0, r7-r12}
+    ldr     pc, [sp, #40]
+    .balign 4
+3:
+    rescale r4
+    rescale r5
+    rescale r6
+    strb    r4, [r7], #1
+    strb    r5, [r7], #1
+    strb    r6, [r7], #1
+    b       5f
+    .balign 4
+4:
+    stmdb   r8, {r4-r6}
+5:
+    add     r1, r1, r12
+    add     r2, r2, r12
+    add     r3, r3, r12
+    ldr     lr, [sp, #28]
+    cmp     r8, lr
     bne     1b
-    add     sp, sp, #24
+    add     sp, sp, #44
     pop     {r4-r11, pc}
-    .size   nuc_dsp_multiply_pairs, . - nuc_dsp_multiply_pairs
+    .size   nuc_dsp_multiply_triples, . - nuc_dsp_multiply_triples
 
 #endif

@@ -39,16 +39,16 @@ struct nuc_window_scales {
 
 /* dsp_windows_m33.S reads the structure. Distances are in bytes. */
 struct nuc_windows {
-    const uint32_t *data;   /* the first window, in its first line */
     const uint32_t *stream; /* four sums to begin with, weights place by place, struct nuc_window_scales */
-    ptrdiff_t across;       /* from the end of a window in one of its lines to the next line */
-    ptrdiff_t next;         /* from the end in its last line to the next window in the first */
     int8_t *out;
-    ptrdiff_t step;      /* from one window's results to the next's */
-    const uint32_t *end; /* of the first row: where the window after its last one would begin */
-    ptrdiff_t row;       /* from one row's data to the next's */
-    ptrdiff_t back;      /* the same from the end of a row */
-    ptrdiff_t out_back;  /* from the end of a row of results to the next row */
+    ptrdiff_t step;       /* from one window's results to the next's */
+    const uint32_t *end;  /* of the first row: where the window after its last one would begin */
+    ptrdiff_t next;       /* from the end in its last line to the next window in the first */
+    const uint32_t *data; /* the first window, in its first line */
+    ptrdiff_t across;     /* from the end of a window in one of its lines to the next line */
+    ptrdiff_t row;        /* from one row's data to the next's */
+    ptrdiff_t back;       /* the same from the end of a row */
+    ptrdiff_t out_back;   /* from the end of a row of results to the next row */
     int32_t rows;
     int32_t lines;  /* of a window */
     int32_t places; /* of a line of it, 1 to NUC_WINDOW_PLACES */

@@ -75,7 +75,7 @@
 
 /*
  * r0: data, r1: stream, r3 to r6: sums of four channels, r8 to r11: inputs of a place, r2, r7, r12, lr: its weights.
- * On the stack lies a copy of the structure: 0 data, 4 stream, 8 across, 12 next, 16 out, 20 step, 24 end, 28 row,
+ * On the stack lies a copy of the structure: 0 stream, 4 out, 8 step, 12 end, 16 next, 20 data, 24 across, 28 row,
  * 32 back, 36 out_back, 40 rows.
  */
 
@@ -99,8 +99,6 @@
 
 /* Rescales and stores the sums, and goes on with the next window at 1, or falls through after the last one. */
     .macro  finish negative=1
-    ldr     r2, [sp, #12]
-    add     r0, r0, r2
     ldmia   r1!, {r8-r11}
     ldmia   r1!, {r2, r7, r12, lr}
     .if     \negative
@@ -119,39 +117,39 @@
     ssat    r4, #8, r4
     ssat    r5, #8, r5
     ssat    r6, #8, r6
-    ldrd    r1, r2, [sp, #16]
+    ldmia.w sp, {r1, r2, r8, r9, r10}
     bfi     r3, r4, #8, #8
     bfi     r3, r5, #16, #8
     bfi     r3, r6, #24, #8
-    str     r3, [r1]
-    add     r1, r1, r2
-    str     r1, [sp, #16]
-    ldr     r2, [sp, #24]
-    cmp     r0, r2
-    bne     1b
-    ldrd    r8, r9, [sp, #28]
-    ldrd    r10, r11, [sp, #36]
+    str     r3, [r2]
     add     r2, r2, r8
-    add     r0, r0, r9
-    add     r1, r1, r10
-    str     r2, [sp, #24]
-    str     r1, [sp, #16]
-    subs    r11, r11, #1
-    str     r11, [sp, #40]
+    str     r2, [sp, #4]
+    add     r0, r0, r10
+    cmp     r0, r9
+    bne     1b
+    ldrd    r4, r5, [sp, #28]
+    ldrd    r6, r7, [sp, #36]
+    add     r9, r9, r4
+    add     r0, r0, r5
+    add     r2, r2, r6
+    str     r9, [sp, #12]
+    str     r2, [sp, #4]
+    subs    r7, r7, #1
+    str     r7, [sp, #40]
     bne     1b
     .endm
 
     function nuc_dsp_sum_three_by_two
     push    {r4-r11, lr}
-    ldmia   r0, {r0-r10}
-    push    {r0-r10}
+    ldmia   r0, {r1-r11}
+    push    {r1-r11}
+    mov     r0, r6
 1:
-    ldr     r1, [sp, #4]
     ldmia   r1!, {r3-r6}
     .rept   3
     place
     .endr
-    ldr     r2, [sp, #8]
+    ldr     r2, [sp, #24]
     add     r0, r0, r2
     .rept   3
     place
@@ -171,10 +169,10 @@
     add     r3, r1, r3, lsl #3
     orr     r3, r3, #1
     push    {r2-r4}
-    ldmia   r0, {r0-r10}
-    push    {r0-r10}
+    ldmia   r0, {r1-r11}
+    push    {r1-r11}
+    mov     r0, r6
 1:
-    ldr     r1, [sp, #4]
     ldr     r7, [sp, #44]
     ldmia   r1!, {r3-r6}
 2:
@@ -188,7 +186,7 @@
     ldr     r7, [sp, #52]
     subs    r7, r7, #1
     beq     4f
-    ldr     r2, [sp, #8]
+    ldr     r2, [sp, #24]
     add     r0, r0, r2
     b       2b
 4:

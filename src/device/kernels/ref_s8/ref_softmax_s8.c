@@ -1,6 +1,7 @@
 #include "device/kernels/ref_s8/softmax.h"
 
-static int32_t element(const struct nuc_softmax_s8 *s, int32_t difference)
+/* What is done once a row, or for few elements, is small: cold code is. */
+__attribute__((cold, noinline)) static int32_t element(const struct nuc_softmax_s8 *s, int32_t difference)
 {
     /* v in Q5.26 and at most 0; exp(v) in Q0.31: of v modulo 1/4 by a series around -1/8, times exp(-2^k / 4) ... */
     int32_t v = nuc_doubling_high_mul((int32_t)((uint32_t)difference << s->shift), s->multiplier);
@@ -35,6 +36,11 @@ static int32_t exponential_of(const struct nuc_softmax_s8 *s, const struct expon
     return difference >= s->diff_min ? element(s, difference) : 0;
 }
 
+__attribute__((cold, noinline)) static struct nuc_softmax_scale scale_of(uint32_t sum, bool wide)
+{
+    return nuc_softmax_scale_of(sum, wide ? 27 : 35);
+}
+
 static void softmax_row(const struct nuc_softmax_s8 *s, const struct exponentials *e, const int8_t *in, void *out)
 {
     int32_t largest = in[0];
@@ -44,7 +50,7 @@ static void softmax_row(const struct nuc_softmax_s8 *s, const struct exponential
         largest = in[i] > largest ? in[i] : largest;
     for (int32_t i = 0; i < s->size; i++)
         sum += (uint32_t)nuc_rounding_shift_right(exponential_of(s, e, in[i] - largest), 12);
-    const struct nuc_softmax_scale scale = nuc_softmax_scale_of(sum, s->wide ? 27 : 35);
+    const struct nuc_softmax_scale scale = scale_of(sum, s->wide);
     for (int32_t i = 0; i < s->size; i++) {
         int32_t v = nuc_rounding_shift_right(nuc_doubling_high_mul(scale.factor, exponential_of(s, e, in[i] - largest)),
                                              scale.exponent);
