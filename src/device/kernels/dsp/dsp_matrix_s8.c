@@ -143,14 +143,36 @@ static void add_part(struct product *p, const int8_t *in, const int8_t *weight)
     nuc_dsp_multiply_rows(rest, p->depth, weight, p->m->depth, p->columns, p->sums);
 }
 
+/* Up to this shift a result of a sum whose double saturates saturates, too. */
+#define SATURATING_SHIFT 20
+
+/* Whether all columns are rescaled in one step, by the same numbers. */
+static bool is_alike(const struct nuc_rescale *r, struct nuc_fused *f)
+{
+    return nuc_fused_of(r->multipliers[0], r->shifts[0], r->offset, f) && r->step == 0 &&
+           !nuc_clamp_of(r->low, r->high).narrow && f->shift <= SATURATING_SHIFT;
+}
+
+/* At least one. */
+static void finish_alike(const int32_t *sum, const int32_t *end, struct nuc_fused f, int8_t *out)
+{
+    do
+        *out++ = (int8_t)nuc_ssat8(nuc_fused_twice(nuc_doubled(*sum++), &f));
+    while (sum < end);
+}
+
 /* Results of the columns from `first` on. */
 static void finish(const struct product *p, int32_t first, int8_t *out)
 {
     const struct nuc_rescale *r = &p->m->rescale;
     struct nuc_clamp bounds = nuc_clamp_of(r->low, r->high);
-    struct nuc_fused f = {0, 0, 0};
-    bool fused = nuc_fused_of(r->multipliers[0], r->shifts[0], r->offset, &f);
+    struct nuc_fused f;
 
+    if (is_alike(r, &f)) {
+        finish_alike(p->sums, p->sums + p->columns, f, out);
+        return;
+    }
+    bool fused = nuc_fused_of(r->multipliers[0], r->shifts[0], r->offset, &f);
     for (int32_t c = 0; c < p->columns; c++) {
         int32_t sum = p->sums[c];
         if (r->step != 0)
@@ -181,18 +203,13 @@ static void add_row(struct product *p, int32_t depth, const int8_t *in, const in
     }
 }
 
-/* Up to this shift a result of a sum whose double saturates saturates, too. */
-#define SATURATING_SHIFT 20
-
 /* Whether results can be made where sums are: what is the same for all rows of input. */
 static bool begin_alike(const struct nuc_matmul_s8 *m, struct product *p, const int8_t *weight,
                         struct nuc_row_triples *t)
 {
-    const struct nuc_rescale *r = &m->rescale;
     struct nuc_fused f;
 
-    if (!nuc_fused_of(r->multipliers[0], r->shifts[0], r->offset, &f) || r->step != 0 || f.shift > SATURATING_SHIFT ||
-        nuc_clamp_of(r->low, r->high).narrow || m->weight_offset != 0 || m->bias == NULL || m->depth % 8 != 0 ||
+    if (!is_alike(&m->rescale, &f) || m->weight_offset != 0 || m->bias == NULL || m->depth % 8 != 0 ||
         m->depth > CHUNK || m->columns < 3 || ((uintptr_t)weight & 3) != 0)
         return false;
     *t = triples_of(p->x, m->depth >> 3, weight, m->depth, m->columns, (int32_t *)(uintptr_t)m->bias);
