@@ -208,9 +208,6 @@ bool nuc_ruins(const struct nuc_explanation *e, const struct nuc_explain_trial *
 /* The trials that are shown, by what they save; each cause gets the one that is about it. */
 void nuc_settle_trials(struct nuc_explanation *e);
 
-/* The value leaves the model as it is. */
-bool nuc_is_result(const struct nuc_node *node);
-
 /* Two nodes are, or are parts of, one operator of the model's file. */
 bool nuc_is_same_call(const struct nuc_node *a, const struct nuc_node *b);
 

@@ -63,15 +63,6 @@ static uint32_t followed(const struct tracing *t, uint32_t at)
     return row - 1;
 }
 
-bool nuc_is_result(const struct nuc_node *node)
-{
-    for (uint32_t i = 0; i < node->n_users; i++) {
-        if (node->users[i]->op == NUC_OP_OUTPUT)
-            return true;
-    }
-    return false;
-}
-
 /* An operator that the NPU does not have and that reads the value of the row in float; 0: none. Rows from 1. */
 static uint32_t lacking_reader(const struct tracing *t, uint32_t at)
 {
@@ -104,11 +95,11 @@ static uint32_t root_of(const struct tracing *t, uint32_t at, uint32_t *seen)
     if (next == at)
         return at;
     first = at;
-    uint32_t reader = lacking_reader(t, at), result = nuc_is_result(t->e->rows[at].node) ? at + 1 : 0;
+    uint32_t reader = lacking_reader(t, at), result = nuc_feeds_output(t->e->rows[at].node) ? at + 1 : 0;
     for (; next != at; next = followed(t, next)) {
         first = next < first ? next : first;
         reader = reader != 0 ? reader : lacking_reader(t, next);
-        result = nuc_is_result(t->e->rows[next].node) ? next + 1 : result;
+        result = nuc_feeds_output(t->e->rows[next].node) ? next + 1 : result;
     }
     return reader != 0 ? reader - 1 : result != 0 ? result - 1 : first;
 }

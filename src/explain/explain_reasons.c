@@ -44,7 +44,7 @@ static const char *numbers_text(const struct nuc_node *value)
 static const char *why_float(struct nuc_context *cx, const struct nuc_explanation *e, const struct nuc_node *node,
                              const struct nuc_node *other)
 {
-    if (nuc_is_result(node))
+    if (nuc_feeds_output(node))
         return nuc_format(cx, "its result leaves the model in %s", numbers_text(node));
     if (reads(node, other))
         return nuc_format(cx, "it reads %s in %s", value_text(cx, e, node, other), numbers_text(other));

@@ -321,12 +321,6 @@ static bool read_output(const struct nuc_node *node, struct nuc_quant *out)
     return node->n_users > 0 && is_int8(out);
 }
 
-static struct nuc_node *insert_dequantized(struct nuc_graph *g, struct nuc_node *node, struct nuc_node *quantized,
-                                           const struct nuc_quant *q)
-{
-    return nuc_insert_quant(g, node, NUC_OP_DEQUANTIZE_PER_TENSOR, quantized, q);
-}
-
 /* The largest number of a scale, so that nothing of it is rounded away. */
 static struct nuc_node *insert_number(struct nuc_graph *g, struct nuc_node *node, double number)
 {
@@ -338,22 +332,22 @@ static struct nuc_node *insert_number(struct nuc_graph *g, struct nuc_node *node
                           .dtype = NUC_I8};
     struct nuc_node *constant = nuc_insert_constant(g, node, NUC_I8, (double)code);
 
-    return insert_dequantized(g, node, constant, &q);
+    return nuc_insert_quant(g, node, NUC_OP_DEQUANTIZE_PER_TENSOR, constant, &q);
 }
 
 static struct nuc_node *insert_step(struct nuc_graph *g, struct nuc_node *node, const struct nuc_function_step *step,
                                     struct nuc_node *const *values, const struct nuc_function_scales *scales)
 {
-    struct nuc_node *a = insert_dequantized(g, node, values[step->a], &scales->of[step->a]);
+    struct nuc_node *a = nuc_insert_quant(g, node, NUC_OP_DEQUANTIZE_PER_TENSOR, values[step->a], &scales->of[step->a]);
     double number = nuc_function_number(step, scales->params);
 
     if (step->b == NUC_FUNCTION_NOTHING)
         return nuc_insert_unary(g, node, step->op, a);
     if (step->op == NUC_OP_LEAKY_RELU)
         return nuc_emit(g, node, step->op, node, NUC_ARGS(nuc_node_arg(a), nuc_float_arg(number)));
-    struct nuc_node *b = step->b == NUC_FUNCTION_NUMBER
-                             ? insert_number(g, node, number)
-                             : insert_dequantized(g, node, values[step->b], &scales->of[step->b]);
+    struct nuc_node *b = step->b == NUC_FUNCTION_NUMBER ? insert_number(g, node, number)
+                                                        : nuc_insert_quant(g, node, NUC_OP_DEQUANTIZE_PER_TENSOR,
+                                                                           values[step->b], &scales->of[step->b]);
     return nuc_insert_binary(g, node, step->op, a, b);
 }
 
