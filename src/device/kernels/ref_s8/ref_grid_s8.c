@@ -49,7 +49,7 @@ static __attribute__((noinline)) int64_t settled(const struct nuc_grid *s, int d
     if (s->padding == NUC_GRID_REFLECTION)
         at = s->align_corners ? reflected(at, 0, (size - 1) * unit) : reflected(at, -unit / 2, size * unit);
     if (s->mode == NUC_GRID_NEAREST)
-        at = (at + unit / 2 - 1 + (at >> NUC_GRID_BITS & 1)) >> NUC_GRID_BITS << NUC_GRID_BITS;
+        at = ((at + unit / 2 - 1 + (at >> NUC_GRID_BITS & 1)) >> NUC_GRID_BITS) * unit;
     return at;
 }
 
@@ -97,6 +97,32 @@ static __attribute__((noinline)) void sample_edge(const struct nuc_grid_int *g, 
     }
 }
 
+/* The same of one channel of int8 side by side; what is beyond the image weighs the zero point. */
+static __attribute__((noinline)) int32_t edge_of_one(const struct nuc_grid_int *g, int64_t y_at, int64_t x_at,
+                                                     const int8_t *in)
+{
+    const int32_t bottom = g->sizes.in_size[1] - 1, last = g->sizes.in_size[2] - 1;
+    const int32_t x = (int32_t)(x_at >> NUC_GRID_BITS), y = (int32_t)(y_at >> NUC_GRID_BITS);
+
+    if (g->sizes.padding == NUC_GRID_ZEROS && (x < -1 || x > last || y < -1 || y > bottom))
+        return g->zero_point;
+    const int32_t left = x < 0 ? 0 : x > last ? last : x, above = y < 0 ? 0 : y > bottom ? bottom : y;
+    const int32_t right = x < 0 || x >= last ? left : left + 1, under = y < 0 || y >= bottom ? above : above + 1;
+    const int8_t *p = in + above * g->sizes.in_strides[3], *q = in + under * g->sizes.in_strides[3];
+    int32_t a = weight_of(x_at), b = weight_of(y_at), w[4] = {WHOLE - a, a, WHOLE - b, b};
+
+    if (g->sizes.padding == NUC_GRID_ZEROS) {
+        w[0] = x < 0 ? 0 : w[0];
+        w[1] = x >= last ? 0 : w[1];
+        w[2] = y < 0 ? 0 : w[2];
+        w[3] = y >= bottom ? 0 : w[3];
+    }
+    const int32_t missing = 2 * HALF - (w[0] + w[1]) * (w[2] + w[3]);
+    return ((p[left] * w[0] + p[right] * w[1]) * w[2] + (q[left] * w[0] + q[right] * w[1]) * w[3] +
+            missing * g->zero_point + HALF) >>
+           2 * WEIGHT_BITS;
+}
+
 /* Coordinates of int8 count 256 times as much. */
 static inline int32_t coordinate(bool wide, const void *grid)
 {
@@ -127,7 +153,10 @@ static inline __attribute__((always_inline)) void sample_row(const struct nuc_gr
         const int32_t x = (int32_t)(x_at >> NUC_GRID_BITS), y = (int32_t)(y_at >> NUC_GRID_BITS);
         const int32_t a = weight_of(x_at), b = weight_of(y_at);
         if ((uint32_t)x >= last || (uint32_t)y >= bottom) {
-            sample_edge(g, y_at, x_at, wide, in, out);
+            if (one)
+                *out = (int8_t)edge_of_one(g, y_at, x_at, in);
+            else
+                sample_edge(g, y_at, x_at, wide, in, out);
         } else if (one) {
             const int8_t *p = in + y * below + x, *q = p + below;
             const int32_t above = p[0] * WHOLE + (p[1] - p[0]) * a, under = q[0] * WHOLE + (q[1] - q[0]) * a;
