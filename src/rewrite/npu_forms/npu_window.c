@@ -7,6 +7,7 @@
 
 #include "ir/conv_args.h"
 #include "ir/float_chain.h"
+#include "ir/op_list.h"
 #include "rewrite/npu_forms/npu_forms.h"
 
 #define SPATIAL 2 /* height, width */
@@ -178,17 +179,27 @@ static bool divides_by_window(const struct nuc_node *pool)
            (nuc_flag(pool, POOL(count_include_pad)) || (w.padding[0] == 0 && w.padding[1] == 0));
 }
 
+/*
+ * Means that a pool leaves as they are: powers that stay in float, and few values of functions whose steps are those
+ * of their range, which the means reach as well.
+ */
+static bool stays_pool(const struct nuc_node *node)
+{
+    const struct nuc_node *input = nuc_arg_node(node, NUC_SELF);
+    struct window w = window_of(node);
+
+    return input == NULL || nuc_is_summed_power(input) || nuc_is_exact_product(input) ||
+           (nuc_op_is_in(input->op, NUC_OPS(NUC_OP_TANH, NUC_OP_SIGMOID)) && w.kernel[0] * w.kernel[1] <= 4);
+}
+
 static bool is_avg_pool_to_pad(const struct nuc_support *s, const struct nuc_node *node)
 {
     bool batched = nuc_input_meta(node, NUC_SELF)->rank == spatial_of(node->op) + 2;
 
     if (!is_possible(s, node, NUC_OP_AVG_POOL2D))
         return false;
-    if (divides_by_window(node)) {
-        const struct nuc_node *input = nuc_arg_node(node, NUC_SELF);
-        if (!batched || input == NULL || nuc_is_summed_power(input) || nuc_is_exact_product(input))
-            return !batched;
-    }
+    if (divides_by_window(node) && (!batched || stays_pool(node)))
+        return !batched;
     /* A convolution with a kernel of that size for each channel. */
     struct window w = window_of(node);
     struct nuc_meta kernel =
