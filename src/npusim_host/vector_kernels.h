@@ -195,11 +195,23 @@ VEC_INLINE void vec_tiles(const struct vec_gemm *g, const int8_t *const *segment
     }
 }
 
-/* Tiles of up to 4 pixels, and of up to 8 where there are the registers. */
-VEC_INLINE void vec_tiles_of(const struct vec_gemm *of, const int8_t *const *segment, ptrdiff_t at, int32_t pixels,
-                             int32_t tiles, const int blocks, const bool staged, int8_t *out)
+/* The blocks from `first` on. */
+static inline struct vec_gemm vec_gemm_from(const struct vec_gemm *g, int32_t first)
 {
-    const struct vec_gemm own = *of, *g = &own; /* which results do not lie over: it stays in registers */
+    struct vec_gemm rest = *g;
+
+    rest.weights += (size_t)first * g->block_bytes;
+    rest.bias += first * VEC_LANES;
+    rest.params += first * g->params_step;
+    rest.columns -= first * VEC_LANES;
+    return rest;
+}
+
+/* Tiles of up to 4 pixels, and of up to 8 where there are the registers. */
+VEC_INLINE void vec_tiles_of(const struct vec_gemm *of, int32_t first, const int8_t *const *segment, ptrdiff_t at,
+                             int32_t pixels, int32_t tiles, const int blocks, const bool staged, int8_t *out)
+{
+    const struct vec_gemm own = vec_gemm_from(of, first), *g = &own; /* no results lie over it: it stays in registers */
 
     switch (pixels) {
     case 1:
@@ -231,39 +243,29 @@ VEC_INLINE void vec_tiles_of(const struct vec_gemm *of, const int8_t *const *seg
     }
 }
 
-static void vec_tiles_any(const struct vec_gemm *g, const int8_t *const *segment, ptrdiff_t at, int32_t pixels,
-                          int32_t tiles, int32_t blocks, int8_t *out)
+static void vec_tiles_any(const struct vec_gemm *g, int32_t first, const int8_t *const *segment, ptrdiff_t at,
+                          int32_t pixels, int32_t tiles, int32_t blocks, int8_t *out)
 {
     const bool staged = VEC_OFFSET && g->staged, one = VEC_TILE_BLOCKS == 1 || blocks == 1;
 
     if (staged && one)
-        vec_tiles_of(g, segment, at, pixels, tiles, 1, true, out);
+        vec_tiles_of(g, first, segment, at, pixels, tiles, 1, true, out);
     else if (staged)
-        vec_tiles_of(g, segment, at, pixels, tiles, VEC_TILE_BLOCKS, true, out);
+        vec_tiles_of(g, first, segment, at, pixels, tiles, VEC_TILE_BLOCKS, true, out);
     else if (one)
-        vec_tiles_of(g, segment, at, pixels, tiles, 1, false, out);
+        vec_tiles_of(g, first, segment, at, pixels, tiles, 1, false, out);
     else
-        vec_tiles_of(g, segment, at, pixels, tiles, VEC_TILE_BLOCKS, false, out);
+        vec_tiles_of(g, first, segment, at, pixels, tiles, VEC_TILE_BLOCKS, false, out);
 }
 
-static void vec_tile_wide(const struct vec_gemm *g, const int8_t *const *segment, int8_t *out)
+static void vec_tile_wide(const struct vec_gemm *g, int32_t first, const int8_t *const *segment, int8_t *out)
 {
+    const struct vec_gemm own = vec_gemm_from(g, first);
+
     if (VEC_OFFSET && g->staged)
-        vec_tile(g, segment, 0, 1, VEC_TILE_WIDE, true, out);
+        vec_tile(&own, segment, 0, 1, VEC_TILE_WIDE, true, out);
     else
-        vec_tile(g, segment, 0, 1, VEC_TILE_WIDE, false, out);
-}
-
-/* The blocks from `first` on. */
-static inline struct vec_gemm vec_gemm_from(const struct vec_gemm *g, int32_t first)
-{
-    struct vec_gemm rest = *g;
-
-    rest.weights += (size_t)first * g->block_bytes;
-    rest.bias += first * VEC_LANES;
-    rest.params += first * g->params_step;
-    rest.columns -= first * VEC_LANES;
-    return rest;
+        vec_tile(&own, segment, 0, 1, VEC_TILE_WIDE, false, out);
 }
 
 /* Pixels are split into tiles of about the same size: 5 and 5 rather than 8 and 2. */
@@ -273,17 +275,16 @@ static void vec_gemm_row(const struct vec_gemm *g, const int8_t *const *segment,
     int32_t tiles = (pixels + VEC_TILE_PIXELS - 1) / VEC_TILE_PIXELS;
 
     for (int32_t first = 0, blocks; first < n_blocks; first += blocks, out += blocks * VEC_LANES) {
-        const struct vec_gemm rest = vec_gemm_from(g, first);
         blocks = n_blocks - first >= VEC_TILE_BLOCKS ? VEC_TILE_BLOCKS : 1;
         if (pixels == 1 && n_blocks - first >= VEC_TILE_WIDE) {
-            vec_tile_wide(&rest, segment, out);
+            vec_tile_wide(g, first, segment, out);
             blocks = VEC_TILE_WIDE;
             continue;
         }
         for (int32_t t = 0, done = 0; t < tiles;) {
             int32_t n = (pixels - done + tiles - t - 1) / (tiles - t);
             int32_t some = n * (tiles - t) == pixels - done ? tiles - t : pixels - done - (n - 1) * (tiles - t);
-            vec_tiles_any(&rest, segment, done * g->pixel, n, some, blocks, out + done * g->out_pixel);
+            vec_tiles_any(g, first, segment, done * g->pixel, n, some, blocks, out + done * g->out_pixel);
             done += some * n;
             t += some;
         }
