@@ -272,7 +272,8 @@ static void vec_tile_wide(const struct vec_gemm *g, int32_t first, const int8_t 
 static void vec_gemm_row(const struct vec_gemm *g, const int8_t *const *segment, int32_t pixels, int8_t *out)
 {
     int32_t n_blocks = (g->columns + VEC_LANES - 1) / VEC_LANES;
-    int32_t tiles = (pixels + VEC_TILE_PIXELS - 1) / VEC_TILE_PIXELS;
+    int32_t tiles = (pixels + VEC_TILE_PIXELS - 1) / VEC_TILE_PIXELS, n = (pixels + tiles - 1) / tiles;
+    int32_t whole = pixels - (n - 1) * tiles, rest = whole * n; /* tiles of n; those after `rest` have one less */
 
     for (int32_t first = 0, blocks; first < n_blocks; first += blocks, out += blocks * VEC_LANES) {
         blocks = n_blocks - first >= VEC_TILE_BLOCKS ? VEC_TILE_BLOCKS : 1;
@@ -281,13 +282,9 @@ static void vec_gemm_row(const struct vec_gemm *g, const int8_t *const *segment,
             blocks = VEC_TILE_WIDE;
             continue;
         }
-        for (int32_t t = 0, done = 0; t < tiles;) {
-            int32_t n = (pixels - done + tiles - t - 1) / (tiles - t);
-            int32_t some = n * (tiles - t) == pixels - done ? tiles - t : pixels - done - (n - 1) * (tiles - t);
-            vec_tiles_any(g, first, segment, done * g->pixel, n, some, blocks, out + done * g->out_pixel);
-            done += some * n;
-            t += some;
-        }
+        vec_tiles_any(g, first, segment, 0, n, whole, blocks, out);
+        if (whole < tiles)
+            vec_tiles_any(g, first, segment, rest * g->pixel, n - 1, tiles - whole, blocks, out + rest * g->out_pixel);
     }
 }
 
