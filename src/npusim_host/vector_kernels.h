@@ -207,6 +207,11 @@ static inline struct vec_gemm vec_gemm_from(const struct vec_gemm *g, int32_t fi
     return rest;
 }
 
+#define VEC_TILES_CASE(n)                                                                                              \
+    case n:                                                                                                            \
+        vec_tiles(g, segment, at, n, tiles, blocks, staged, out);                                                      \
+        break
+
 /* Tiles of up to 4 pixels, and of up to 8 where there are the registers. */
 VEC_INLINE void vec_tiles_of(const struct vec_gemm *of, int32_t first, const int8_t *const *segment, ptrdiff_t at,
                              int32_t pixels, int32_t tiles, const int blocks, const bool staged, int8_t *out)
@@ -214,31 +219,15 @@ VEC_INLINE void vec_tiles_of(const struct vec_gemm *of, int32_t first, const int
     const struct vec_gemm own = vec_gemm_from(of, first), *g = &own; /* no results lie over it: it stays in registers */
 
     switch (pixels) {
-    case 1:
-        vec_tiles(g, segment, at, 1, tiles, blocks, staged, out);
-        break;
-    case 2:
-        vec_tiles(g, segment, at, 2, tiles, blocks, staged, out);
-        break;
-    case 3:
-        vec_tiles(g, segment, at, 3, tiles, blocks, staged, out);
-        break;
-    case 4:
-        vec_tiles(g, segment, at, 4, tiles, blocks, staged, out);
-        break;
+        VEC_TILES_CASE(1);
+        VEC_TILES_CASE(2);
+        VEC_TILES_CASE(3);
+        VEC_TILES_CASE(4);
 #if VEC_TILE_PIXELS > 4
-    case 5:
-        vec_tiles(g, segment, at, 5, tiles, blocks, staged, out);
-        break;
-    case 6:
-        vec_tiles(g, segment, at, 6, tiles, blocks, staged, out);
-        break;
-    case 7:
-        vec_tiles(g, segment, at, 7, tiles, blocks, staged, out);
-        break;
-    default:
-        vec_tiles(g, segment, at, 8, tiles, blocks, staged, out);
-        break;
+        VEC_TILES_CASE(5);
+        VEC_TILES_CASE(6);
+        VEC_TILES_CASE(7);
+        VEC_TILES_CASE(8);
 #endif
     }
 }
@@ -452,6 +441,11 @@ static void vec_linear_run(const struct vec_binary *e, const int8_t *a, int32_t 
     memcpy(out + whole, block, (size_t)(n - whole));
 }
 
+#define VEC_BINARY_CASE(opcode)                                                                                        \
+    case opcode:                                                                                                       \
+        vec_binary_run(e, opcode, a, a_stride, b, b_stride, n, out);                                                   \
+        break
+
 static void vec_binary(const struct vec_binary *e, const int8_t *a, int32_t a_stride, const int8_t *b, int32_t b_stride,
                        int32_t n, int8_t *out)
 {
@@ -460,24 +454,12 @@ static void vec_binary(const struct vec_binary *e, const int8_t *a, int32_t a_st
         return;
     }
     switch (e->opcode) {
-    case NUC_MC_OP_ADD:
-        vec_binary_run(e, NUC_MC_OP_ADD, a, a_stride, b, b_stride, n, out);
-        break;
-    case NUC_MC_OP_SUB:
-        vec_binary_run(e, NUC_MC_OP_SUB, a, a_stride, b, b_stride, n, out);
-        break;
-    case NUC_MC_OP_MUL:
-        vec_binary_run(e, NUC_MC_OP_MUL, a, a_stride, b, b_stride, n, out);
-        break;
-    case NUC_MC_OP_PRELU:
-        vec_binary_run(e, NUC_MC_OP_PRELU, a, a_stride, b, b_stride, n, out);
-        break;
-    case NUC_MC_OP_MAXIMUM:
-        vec_binary_run(e, NUC_MC_OP_MAXIMUM, a, a_stride, b, b_stride, n, out);
-        break;
-    default:
-        vec_binary_run(e, NUC_MC_OP_MINIMUM, a, a_stride, b, b_stride, n, out);
-        break;
+        VEC_BINARY_CASE(NUC_MC_OP_ADD);
+        VEC_BINARY_CASE(NUC_MC_OP_SUB);
+        VEC_BINARY_CASE(NUC_MC_OP_MUL);
+        VEC_BINARY_CASE(NUC_MC_OP_PRELU);
+        VEC_BINARY_CASE(NUC_MC_OP_MAXIMUM);
+        VEC_BINARY_CASE(NUC_MC_OP_MINIMUM);
     }
 }
 
