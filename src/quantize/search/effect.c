@@ -542,33 +542,22 @@ static void find_signals(struct nuc_effects *fx)
     }
 }
 
-static void run_tried(struct nuc_effects *fx, const struct nuc_tried *tried, size_t n, const size_t *samples,
-                      size_t n_samples, double *error)
+void nuc_effects_of(struct nuc_effects *fx, const struct nuc_tried *tried, size_t n, const size_t *samples,
+                    size_t n_samples, double *error)
 {
     struct nuc_context *cx = fx->g->cx;
+
+    if (samples == NULL)
+        make_room(fx);
     struct nuc_arena *outer = nuc_push_arena(cx);
     uint32_t *first = nuc_alloc_array(cx, n, sizeof *first), *order = order_trials(fx, tried, n, first);
     double *noise = nuc_alloc_array(cx, n_samples * n * fx->n_scores, sizeof *noise);
-
-    for_samples(
-        fx, (double)n, n_samples, run_alone,
-        &(struct job){
-            .fx = fx, .tried = tried, .first = first, .order = order, .n = n, .samples = samples, .noise = noise});
+    struct job job = {
+        .fx = fx, .tried = tried, .first = first, .order = order, .n = n, .samples = samples, .noise = noise};
+    for_samples(fx, (double)n, n_samples, run_alone, &job);
     if (samples == NULL)
         find_signals(fx);
     for (size_t i = 0; i < n_samples * n; i++)
         error[i] = relative_error(fx, noise + i * fx->n_scores);
     nuc_pop_arena(cx, outer);
-}
-
-void nuc_effects_of(struct nuc_effects *fx, const struct nuc_tried *tried, size_t n, double *error)
-{
-    make_room(fx);
-    run_tried(fx, tried, n, NULL, fx->n_samples, error);
-}
-
-void nuc_effects_on(struct nuc_effects *fx, const struct nuc_tried *tried, size_t n, const size_t *samples,
-                    size_t n_samples, double *error)
-{
-    run_tried(fx, tried, n, samples, n_samples, error);
 }

@@ -85,13 +85,10 @@ void nuc_errors_of_all(struct nuc_effects *fx, const struct nuc_parameters *cons
 /* Against a run without any rounding, the weights' excepted: */
 
 /*
- * error[sample * n + i]: of tried[i] alone; 0 where nothing of it is cut off. The first call makes the runs that all is
- * compared with, of all samples.
+ * error[k * n + i]: of tried[i] alone on samples[k]; 0 where nothing of it is cut off. NULL: all samples, and the runs
+ * are made that those after it are compared with.
  */
-void nuc_effects_of(struct nuc_effects *fx, const struct nuc_tried *tried, size_t n, double *error);
-
-/* The same of some samples; error[k * n + i]: of samples[k]. */
-void nuc_effects_on(struct nuc_effects *fx, const struct nuc_tried *tried, size_t n, const size_t *samples,
+void nuc_effects_of(struct nuc_effects *fx, const struct nuc_tried *tried, size_t n, const size_t *samples,
                     size_t n_samples, double *error);
 
 /* What is cut off of a sample at most: the squares of it in steps. */

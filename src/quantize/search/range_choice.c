@@ -352,7 +352,7 @@ static size_t race(const struct choice *h, struct rival *rivals, size_t n)
         part = next_samples(h, part.end);
         for (size_t i = 0; i < n; i++)
             tried[i] = rivals[i].tried;
-        nuc_effects_on(h->fx, tried, n, order + part.begin, part.end - part.begin, error);
+        nuc_effects_of(h->fx, tried, n, order + part.begin, part.end - part.begin, error);
         for (size_t i = 0; i < n; i++) {
             for (size_t k = part.begin; k < part.end; k++)
                 rivals[i].gains[order[k]] -= error[(k - part.begin) * n + i];
@@ -379,7 +379,7 @@ static void try_blocks(struct choice *h)
         tried[2 * i] = trial(h, &h->blocks[i], 0, NUC_EFFECT_ROUNDING);
         tried[2 * i + 1] = trial(h, &h->blocks[i], 0, NUC_EFFECT_CLIPPING);
     }
-    nuc_effects_of(h->fx, tried, n, error);
+    nuc_effects_of(h->fx, tried, n, NULL, h->n_samples, error);
     for (uint32_t i = 0; i < h->n_blocks; i++) {
         const struct block *b = &h->blocks[i];
         for (uint32_t c = 1; c < OF_TENSORS; c++) {

@@ -278,7 +278,7 @@ static void measure(struct nuc_width_search *s, struct nuc_effects *fx, size_t n
     if (n == 0)
         return;
     double *errors = nuc_alloc_array(cx, n * n_samples, sizeof *errors);
-    nuc_effects_of(fx, tried, n, errors);
+    nuc_effects_of(fx, tried, n, NULL, n_samples, errors);
     for (uint32_t i = 0; i < n; i++) {
         double sum = 0;
         for (size_t k = 0; k < n_samples; k++)
