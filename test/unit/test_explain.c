@@ -31,7 +31,7 @@ static const struct work_case work_cases[] = {
          "16, 3, 3, 3") "%r = edge.aten.convolution.default(%x, %w, none, [1, 1], [0, 0], [1, 1], false, [0, 0], 1) : "
                         "float32[1, 16, 4, 4]\n%output = output([%r])\n",
      6912, 4600 + 256 * 72 / 64 + (108 + 256 + 432 + 192 + 7) / 8,
-     CYCLES(2500 + 0.841 * 6912 + 12 * 256 + 182 * 16 + 1.8 * 432), 1200 + 6912 * 26},
+     CYCLES(2500 + 0.8 * 6912 + 14 * 256 + 155 * 16 + 1.8 * 432), 1200 + 6912 * 26},
     /* every one of 8 * 1 * 16 inputs goes to 16 * 4 outputs */
     {PLACE("x", "1, 8, 1, 16") PLACE(
          "w",
@@ -43,13 +43,13 @@ static const struct work_case work_cases[] = {
          "w",
          "8, 1, 3, 3") "%r = edge.aten.convolution.default(%x, %w, none, [1, 1], [0, 0], [1, 1], false, [0, 0], 8) : "
                        "float32[1, 8, 4, 4]\n%output = output([%r])\n",
-     1152, 4600 + 1152 / 8 + (288 + 128 + 72 + 96) / 8, CYCLES(4100 + 2.03 * 1152 + 1.5 * 288 + 225 * 8),
+     1152, 4600 + 1152 / 8 + (288 + 128 + 72 + 96) / 8, CYCLES(4100 + 1.95 * 1152 + 1.7 * 288 + 225 * 8),
      1200 + 1152 * 26},
     {PLACE("x", "2, 32") "%r = edge.aten._softmax.default(%x, 1, false) : float32[2, 32]\n%output = output([%r])\n", 0,
      4600 + 64 * 16 / 8 + 128 / 8, 3300 + 64 * 75, 1200 + 64 * 200},
     {PLACE("x", "2, 30") PLACE("w", "30, 4") "%r = edge.aten.mm.default(%x, %w) : float32[2, 4]\n%output = "
                                              "output([%r])\n",
-     240, 4600 + 2 * 8 * 32 / 64 + (60 + 120 + 8 + 7) / 8, CYCLES(2400 + 1.23 * 240 + 73 * 8), 1200 + 1800},
+     240, 4600 + 2 * 8 * 32 / 64 + (60 + 120 + 8 + 7) / 8, CYCLES(2400 + 1.2 * 240 + 73 * 8), 1200 + 1800},
     {PLACE("x", "2, 32") "%r = edge.aten.relu.default(%x) : float32[2, 32]\n%output = output([%r])\n", 0,
      4600 + 8 + 128 / 8, 625 + 64 * 6, 1200 + 64 * 30},
     {PLACE("x", "2, 32") "%r = edge.aten.exp.default(%x) : float32[2, 32]\n%output = output([%r])\n", 0,
