@@ -100,6 +100,14 @@ void nuc_put_text(struct nuc_context *cx, json_t *parent, const char *key, const
         nuc_put_string(cx, parent, key, is_utf8(value) ? value : nuc_plain_text(cx, value));
 }
 
+void nuc_put_texts(struct nuc_context *cx, json_t *parent, const char *key, const char *const *texts, size_t count)
+{
+    json_t *list = nuc_put_array(cx, parent, key);
+
+    for (size_t i = 0; i < count; i++)
+        nuc_put_text(cx, list, NULL, texts[i]);
+}
+
 void nuc_put_count(struct nuc_context *cx, json_t *parent, const char *key, uint64_t value)
 {
     nuc_put_int(cx, parent, key, value > INT64_MAX ? INT64_MAX : (int64_t)value);

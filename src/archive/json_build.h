@@ -28,6 +28,9 @@ void nuc_put_string(struct nuc_context *cx, json_t *parent, const char *key, con
 /* The same for a text that may be any bytes: those that are not UTF-8 become \xNN. NULL becomes null. */
 void nuc_put_text(struct nuc_context *cx, json_t *parent, const char *key, const char *value);
 
+/* An array of such texts. */
+void nuc_put_texts(struct nuc_context *cx, json_t *parent, const char *key, const char *const *texts, size_t count);
+
 /* Bytes, cycles, how many: what is beyond 63 bits becomes the greatest number of them. */
 void nuc_put_count(struct nuc_context *cx, json_t *parent, const char *key, uint64_t value);
 

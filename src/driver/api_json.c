@@ -150,9 +150,7 @@ enum nuc_status nuc_conversion_json(struct nuc_compiler *c, const struct nuc_con
         nuc_put_count(cx, tree, "on_npu", report->n_inside);
         nuc_put_count(cx, tree, "graphs", report->n_graphs);
         nuc_put_count(cx, tree, "scratch_bytes", report->scratch);
-        json_t *list = nuc_put_array(cx, tree, "outside");
-        for (size_t i = 0; i < report->n_operators - report->n_inside; i++)
-            nuc_put_text(cx, list, NULL, report->outside[i]);
+        nuc_put_texts(cx, tree, "outside", report->outside, report->n_operators - report->n_inside);
         *text = nuc_json_text(cx, tree);
     }
     return nuc_leave(&call);

@@ -97,18 +97,10 @@ void nuc_put_decision(struct nuc_context *cx, json_t *to, const struct nuc_expla
     nuc_put_null(cx, to, "fix");
 }
 
-static void put_tags(struct nuc_context *cx, json_t *to, const char *key, const char *const *tags, uint32_t count)
-{
-    json_t *list = nuc_put_array(cx, to, key);
-
-    for (uint32_t i = 0; i < count; i++)
-        nuc_put_text(cx, list, NULL, tags[i]);
-}
-
 void nuc_put_split_tags(struct nuc_context *cx, json_t *to, const struct nuc_explain_split *s)
 {
-    put_tags(cx, to, "before", s->before, s->n_before);
-    put_tags(cx, to, "after", s->after, s->n_after);
+    nuc_put_texts(cx, to, "before", s->before, s->n_before);
+    nuc_put_texts(cx, to, "after", s->after, s->n_after);
 }
 
 void nuc_put_cycles(struct nuc_context *cx, json_t *to, const struct nuc_explanation *e, uint64_t cycles, bool known)

@@ -165,19 +165,11 @@ enum nuc_status nuc_package_json(struct nuc_compiler *c, const struct nuc_packag
 
 /* ---- JSON of tables ---- */
 
-static void put_names(struct nuc_context *cx, json_t *to, const char *key, const char *const *names, size_t count)
-{
-    json_t *list = nuc_put_array(cx, to, key);
-
-    for (size_t i = 0; i < count; i++)
-        nuc_put_text(cx, list, NULL, names[i]);
-}
-
 static void put_tables(struct nuc_context *cx, json_t *to, const struct nuc_kernel_tables_info *info)
 {
     nuc_put_text(cx, to, "name", info->name);
-    put_names(cx, to, "operators", info->operators, info->n_operators);
-    put_names(cx, to, "backends", info->backends, info->n_backends);
+    nuc_put_texts(cx, to, "operators", info->operators, info->n_operators);
+    nuc_put_texts(cx, to, "backends", info->backends, info->n_backends);
 }
 
 enum nuc_status nuc_kernel_tables_json(struct nuc_compiler *c, const struct nuc_kernel_tables_info *info,

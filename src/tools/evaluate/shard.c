@@ -287,10 +287,8 @@ void nuc_put_shard(struct nuc_context *cx, json_t *to, const struct nuc_evaluati
         const char *text = i == NUC_SHARED_QUANTIZED && nodes != NULL ? nodes->origin : origin->shared[i];
         nuc_put_text(cx, of, nuc_shared_rows[i].key, text);
     }
-    json_t *list = nuc_put_array(cx, o, "bindings");
-    for (size_t i = 0; i < e->n_data; i++)
-        nuc_put_text(cx, list, NULL, e->data[i]);
-    list = nuc_put_array(cx, o, "outputs");
+    nuc_put_texts(cx, o, "bindings", e->data, e->n_data);
+    json_t *list = nuc_put_array(cx, o, "outputs");
     for (size_t i = 0; i < e->n_outputs; i++)
         put_output(cx, nuc_put_object(cx, list, NULL), e, &e->outputs[i]);
     nuc_put_decision_marks(cx, o, e);

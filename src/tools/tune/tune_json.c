@@ -41,9 +41,7 @@ enum nuc_status nuc_tune_json(struct nuc_compiler *c, const struct nuc_tune_resu
         nuc_put_bool(cx, tree, "held_out", result->split);
         nuc_put_bool(cx, tree, "calibrated_on_compared", result->calibrated_on);
         nuc_put_text(cx, tree, "unmet", result->best == result->n_trials ? result->unmet : NULL);
-        json_t *changes = nuc_put_array(cx, tree, "changes");
-        for (size_t i = 0; i < result->n_changes; i++)
-            nuc_put_text(cx, changes, NULL, result->changes[i]);
+        nuc_put_texts(cx, tree, "changes", result->changes, result->n_changes);
         json_t *list = nuc_put_array(cx, tree, "trials");
         for (size_t i = 0; i < result->n_trials; i++)
             put_trial(cx, list, &result->trials[i], i == result->best, options != NULL ? options[i] : NULL,
