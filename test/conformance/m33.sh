@@ -46,6 +46,6 @@ check() {
     done
 }
 
-check kws_dscnn 3300000 38600 17500
-check nxp_cifarnet 12000000 34252 -
+check kws_dscnn 3050000 38300 17500
+check nxp_cifarnet 11500000 34000 -
 [ $failures -eq 0 ]
