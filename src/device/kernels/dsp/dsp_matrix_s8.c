@@ -18,6 +18,8 @@ struct product {
     int32_t columns;
     uint32_t x[CHUNK / 2]; /* widened, as nuc_dsp_multiply_rows() takes it */
     int32_t sums[BATCH];
+    struct nuc_fused f;
+    bool alike; /* all columns are rescaled in one step, by `f` */
 };
 
 /* ---- rows of weights ---- */
@@ -166,13 +168,15 @@ static void finish(const struct product *p, int32_t first, int8_t *out)
 {
     const struct nuc_rescale *r = &p->m->rescale;
     struct nuc_clamp bounds = nuc_clamp_of(r->low, r->high);
-    struct nuc_fused f;
+    struct nuc_fused f = p->f;
+    bool fused = false;
 
-    if (is_alike(r, &f)) {
+    if (p->alike) {
         finish_alike(p->sums, p->sums + p->columns, f, out);
         return;
     }
-    bool fused = nuc_fused_of(r->multipliers[0], r->shifts[0], r->offset, &f);
+    if (r->step == 0)
+        fused = nuc_fused_of(r->multipliers[0], r->shifts[0], r->offset, &f);
     for (int32_t c = 0; c < p->columns; c++) {
         int32_t sum = p->sums[c];
         if (r->step != 0)
@@ -204,13 +208,13 @@ static void add_row(struct product *p, int32_t depth, const int8_t *in, const in
 }
 
 /* Whether results can be made where sums are: what is the same for all rows of input. */
-static bool begin_alike(const struct nuc_matmul_s8 *m, struct product *p, const int8_t *weight,
+static bool begin_alike(const struct nuc_matmul_s8 *m, const struct product *p, const int8_t *weight,
                         struct nuc_row_triples *t)
 {
-    struct nuc_fused f;
+    struct nuc_fused f = p->f;
 
-    if (!is_alike(&m->rescale, &f) || m->weight_offset != 0 || m->bias == NULL || m->depth % 8 != 0 ||
-        m->depth > CHUNK || m->columns < 3 || ((uintptr_t)weight & 3) != 0)
+    if (!p->alike || m->weight_offset != 0 || m->bias == NULL || m->depth % 8 != 0 || m->depth > CHUNK ||
+        m->columns < 3 || ((uintptr_t)weight & 3) != 0)
         return false;
     *t = triples_of(p->x, m->depth >> 3, weight, m->depth, m->columns, (int32_t *)(uintptr_t)m->bias);
     t->multiplier = f.multiplier;
@@ -235,9 +239,10 @@ void nuc_dsp_matmul_s8(const struct nuc_matmul_s8 *m, const int8_t *in, const in
 {
     struct nuc_row_triples t;
     struct product p;
+    p.m = m;
+    p.alike = is_alike(&m->rescale, &p.f);
     bool alike = begin_alike(m, &p, weight, &t);
 
-    p.m = m;
     for (int32_t r = 0; r < m->rows; r++, in += m->depth) {
         if (alike) {
             nuc_dsp_widen(in, nuc_twice(m->input_offset), m->depth >> 2, 1, p.x);
@@ -281,6 +286,7 @@ static void transposed_pixel(const struct nuc_conv_s8 *c, const struct nuc_matmu
     struct product p;
 
     p.m = m;
+    p.alike = is_alike(&m->rescale, &p.f);
     for (int32_t o = 0; o < c->out_channels; o += BATCH) {
         p.columns = c->out_channels - o < BATCH ? c->out_channels - o : BATCH;
         begin(&p, c->bias != NULL ? c->bias + o : NULL);
