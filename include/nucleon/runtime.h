@@ -72,10 +72,10 @@ struct nuc_backend {
     /* The driver's handle of a loaded delegate, for tools of that driver. May be NULL: none. */
     void *(*device)(void *state);
 
-    const struct nuc_delegates *delegates; /* &nuc_delegates */
+    const struct nuc_delegates *delegates; /* &nuc_delegates, of every backend */
 };
 
-/* What loads delegates: a firmware without backends does not hold it. */
+/* The runtime's part in loading delegates, which backends name so that a firmware without them does not hold it. */
 extern const struct nuc_delegates nuc_delegates;
 
 struct nuc_backend_table {

@@ -607,7 +607,7 @@ bool nuc_cm_lower_grid_sampler(struct nuc_cm *c, struct nuc_node *node)
         !rounds_finely(&u) || mode > NUC_GRID_NEAREST)
         return false;
     struct nuc_node *before = nuc_cm_place(&u.out);
-    if (!read_grid(c, node, before, &grid) ||
+    if (!read_grid(c, node, before, &grid) || (mode == NUC_GRID_NEAREST && grid.dtype != NUC_I16) ||
         !positions_of(&grid, sizes, align_corners, mode == NUC_GRID_NEAREST, steps, starts))
         return false;
     finish(c, &u,

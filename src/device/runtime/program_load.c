@@ -221,10 +221,12 @@ static enum nuc_status delegate_sizes(struct nuc_image *im, const struct nuc_bac
 /* Of programs with delegates, by the first backend: without one the runtime's code for them is not linked. */
 static const struct nuc_delegates *delegates_of(struct nuc_image *im, const struct nuc_backend_table *backends)
 {
-    const struct nuc_delegates *d = backends != NULL && backends->count > 0 ? backends->entries[0]->delegates : NULL;
+    bool any = backends != NULL && backends->count > 0;
+    const struct nuc_delegates *d = any ? backends->entries[0]->delegates : NULL;
 
     if (d == NULL) {
-        im->detail->message = NUC_TEXT("the backend table lacks a backend");
+        im->detail->message = any ? NUC_TEXT("the first backend names no delegates: set them to &nuc_delegates")
+                                  : NUC_TEXT("the backend table lacks a backend");
         im->detail->where =
             nuc_fb_string(&im->reader, nuc_fb_vec_table(&im->reader, im->delegates, 0), NUC_DELEGATE_ID, NULL);
     }
