@@ -71,16 +71,15 @@ struct nuc_backend {
 
     /* The driver's handle of a loaded delegate, for tools of that driver. May be NULL: none. */
     void *(*device)(void *state);
-
-    const struct nuc_delegates *delegates; /* &nuc_delegates, of every backend */
 };
 
-/* The runtime's part in loading delegates, which backends name so that a firmware without them does not hold it. */
+/* The runtime's part in loading delegates of programs: a firmware that names it nowhere does not hold it. */
 extern const struct nuc_delegates nuc_delegates;
 
 struct nuc_backend_table {
     const struct nuc_backend *const *entries;
     size_t count;
+    const struct nuc_delegates *delegates; /* &nuc_delegates; NULL where there are no entries */
 };
 
 /* The eIQ Neutron NPU, through the driver API of NeutronDriver.h. The application must call neutronInit(). */

@@ -134,12 +134,10 @@ static struct nuc_span with_sum(struct nuc_context *cx, struct nuc_span text)
 static struct nuc_banks fill_banks(const struct nuc_job *j, const struct nuc_program_options *given,
                                    struct nuc_program_memory_report *filled)
 {
-    static const struct nuc_backend neutron = {.id = "NeutronBackend",
-                                               .sizes = nuc_neutron_sizes,
-                                               .argument_bytes = nuc_neutron_argument_bytes,
-                                               .delegates = &nuc_delegates};
+    static const struct nuc_backend neutron = {
+        .id = "NeutronBackend", .sizes = nuc_neutron_sizes, .argument_bytes = nuc_neutron_argument_bytes};
     static const struct nuc_backend *const backends[] = {&neutron};
-    static const struct nuc_backend_table table = {backends, 1};
+    static const struct nuc_backend_table table = {backends, 1, &nuc_delegates};
     const struct nuc_settings *s = j->m->settings;
     const struct nuc_lowered *l = j->m->lowered;
     struct nuc_program_options o = *given;

@@ -144,7 +144,7 @@ static struct nuc_kernel_table kernels_for(struct nuc_context *cx, enum extent e
 
 /* In the place of the NPU's, which needs a driver. */
 static const struct nuc_backend idle = {
-    .id = "NeutronBackend", .sizes = no_sizes, .load = load_nothing, .run = run_nothing, .delegates = &nuc_delegates};
+    .id = "NeutronBackend", .sizes = no_sizes, .load = load_nothing, .run = run_nothing};
 
 _Noreturn static void refuse(const struct nuc_job *j, enum nuc_status status, const struct nuc_detail *d)
 {
@@ -167,7 +167,7 @@ static void rehearse(const struct nuc_job *j, enum extent extent)
 {
     struct nuc_context *cx = j->c->cx;
     const struct nuc_backend *const backends[] = {&idle};
-    const struct nuc_backend_table table = {backends, 1};
+    const struct nuc_backend_table table = {backends, 1, &nuc_delegates};
     struct nuc_program_memory m = {.state = NULL};
     struct nuc_detail detail = {.message = NULL};
     struct nuc_program_sizes sizes;

@@ -71,12 +71,11 @@ const struct nuc_backend fuzz_backend = {
     .load = load,
     .run = run,
     .unload = unload,
-    .delegates = &nuc_delegates,
 };
 
 static const struct nuc_backend *const entries[] = {&fuzz_backend};
 
-const struct nuc_backend_table fuzz_backends = {entries, 1};
+const struct nuc_backend_table fuzz_backends = {entries, 1, &nuc_delegates};
 
 bool fuzz_program_is_short(const uint8_t *image, size_t size, const struct nuc_program_sizes *sizes)
 {

@@ -102,7 +102,7 @@ static void runs_fail(void **state)
 static void power_is_off_between_runs(void **state)
 {
     static const struct nuc_backend *const list[] = {&nuc_neutron_power_backend};
-    static const struct nuc_backend_table table = {list, 1};
+    static const struct nuc_backend_table table = {list, 1, &nuc_delegates};
     static const enum nuc_simulator_fault_kind kinds[] = {NUC_FAULT_DEVICE, NUC_FAULT_TIMEOUT, NUC_FAULT_RESUME,
                                                           NUC_FAULT_SUSPEND};
     struct nuc_simulator_power before, after;

@@ -57,7 +57,7 @@ extern const uint32_t neutronKernelsVersion; /* of the driver */
 #endif
 #if defined ALL_KERNELS && defined HAS_NPU
 static const struct nuc_backend *const npu[] = {&NUC_NPU_BACKEND};
-static const struct nuc_backend_table backends = {npu, 1};
+static const struct nuc_backend_table backends = {npu, 1, &nuc_delegates};
 #define BACKENDS backends
 #define START NUC_NPU_START
 #else

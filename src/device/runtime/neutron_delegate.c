@@ -221,9 +221,8 @@ const struct nuc_backend nuc_neutron_backend = {
     .run = run,
     .unload = unload,
     .device = device,
-    .delegates = &nuc_delegates,
 };
 
 static const struct nuc_backend *const default_backends[] = {&nuc_neutron_backend};
 
-const struct nuc_backend_table nuc_default_backends = {default_backends, 1};
+const struct nuc_backend_table nuc_default_backends = {default_backends, 1, &nuc_delegates};

@@ -78,5 +78,4 @@ const struct nuc_backend nuc_neutron_power_backend = {
     .run = run,
     .unload = unload,
     .device = device,
-    .delegates = &nuc_delegates,
 };

@@ -218,14 +218,14 @@ static enum nuc_status delegate_sizes(struct nuc_image *im, const struct nuc_bac
     return call_sizes(im, backends, out);
 }
 
-/* Of programs with delegates, by the first backend: without one the runtime's code for them is not linked. */
+/* Of programs with delegates: where no table names them, the runtime's code for them is not linked. */
 static const struct nuc_delegates *delegates_of(struct nuc_image *im, const struct nuc_backend_table *backends)
 {
-    bool any = backends != NULL && backends->count > 0;
-    const struct nuc_delegates *d = any ? backends->entries[0]->delegates : NULL;
+    const struct nuc_delegates *d = backends != NULL ? backends->delegates : NULL;
 
     if (d == NULL) {
-        im->detail->message = any ? NUC_TEXT("the first backend names no delegates: set them to &nuc_delegates")
+        im->detail->message = backends != NULL && backends->count > 0
+                                  ? NUC_TEXT("the backend table names no delegates: set them to &nuc_delegates")
                                   : NUC_TEXT("the backend table lacks a backend");
         im->detail->where =
             nuc_fb_string(&im->reader, nuc_fb_vec_table(&im->reader, im->delegates, 0), NUC_DELEGATE_ID, NULL);
@@ -367,7 +367,7 @@ static enum nuc_status load(struct nuc_program *p, struct nuc_image *im, const s
         return NUC_BAD_INPUT;
     enum nuc_status status = nuc_load_values(p, im);
     if (status == NUC_OK && im->delegates.count > 0)
-        status = backends->entries[0]->delegates->load(p, im, backends, delegate_states);
+        status = backends->delegates->load(p, im, backends, delegate_states);
     if (status == NUC_OK)
         status = nuc_load_instructions(p, im, kernels);
     return status;

@@ -73,7 +73,7 @@ void nuc_codegen_open(struct nuc_codegen *g)
 {
     struct nuc_backend *backend = nuc_copy(g->cx, &nuc_neutron_backend, sizeof nuc_neutron_backend);
     const struct nuc_backend *const backends[] = {backend};
-    const struct nuc_backend_table table = {backends, 1};
+    const struct nuc_backend_table table = {backends, 1, &nuc_delegates};
     struct nuc_program_memory m = {.state = NULL};
     struct nuc_detail detail = {.message = NULL};
     struct nuc_program program;

@@ -181,13 +181,13 @@ static const char *source(struct nuc_context *cx, const char *name, const char *
     if (f->n_backends > 0)
         nuc_text_addf(&out,
                       "static const struct nuc_backend *const backends[] = {&NUC_NPU_BACKEND};\n\n"
-                      "const struct nuc_backend_table %1$s_backends = {backends, 1};\n\n"
+                      "const struct nuc_backend_table %1$s_backends = {backends, 1, &nuc_delegates};\n\n"
                       "enum nuc_status %1$s_start(void)\n{\n"
                       "    return NUC_NPU_START();\n}\n",
                       name);
     else
         nuc_text_addf(&out,
-                      "const struct nuc_backend_table %1$s_backends = {NULL, 0};\n\n"
+                      "const struct nuc_backend_table %1$s_backends = {NULL, 0, NULL};\n\n"
                       "enum nuc_status %1$s_start(void)\n{\n    return NUC_OK;\n}\n",
                       name);
     return nuc_text_string(&out);
