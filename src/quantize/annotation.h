@@ -28,6 +28,7 @@ struct nuc_qspec {
     enum nuc_qscheme scheme;
     int ch_axis; /* -1: none */
     bool mask;   /* values as far below 0 as NUC_FAR hide what they are added to */
+    bool whole;  /* weights of one sign keep their largest, as of means: all of the steps between it and 0 are theirs */
     float eps;   /* smallest scale an observer gives; where `least` is less, that of zeros alone */
     float least; /* smallest scale of values that are not all zero */
     float scale; /* FIXED */

@@ -103,8 +103,10 @@ void nuc_specs(enum nuc_side side, const struct nuc_quantize_options *options, s
         npu_specs(options, specs);
         specs[NUC_SPEC_ACTIVATION].eps = FLOAT32_EPS;
         specs[NUC_SPEC_FACTOR] = specs[NUC_SPEC_SYMMETRIC] = specs[NUC_SPEC_TANH] = specs[NUC_SPEC_ACTIVATION];
-        for (int weight = NUC_SPEC_WEIGHT; weight <= NUC_SPEC_WEIGHT_AXIS_1; weight++)
+        for (int weight = NUC_SPEC_WEIGHT; weight <= NUC_SPEC_WEIGHT_AXIS_1; weight++) {
             specs[weight].quant_min = INT8_MIN;
+            specs[weight].whole = !options->reference_compat;
+        }
         for (int bias = NUC_SPEC_BIAS; bias <= NUC_SPEC_BIAS_CHANNELS; bias++) {
             specs[bias].quant_min = INT32_MIN;
             specs[bias].quant_max = INT32_MAX - 1;

@@ -193,7 +193,7 @@ static void biases_are_corrected_by_all_that_a_weight_reads(void **state)
         {NUC_SIDE_NPU, 2, 127,
          "$x = input : float32[1, 64]; $y = input : float32[1, 64]\n"
          "$l = aten.linear.default($x, $w, $b); $m = aten.linear.default($y, $w, $b); $s = aten.add.Tensor($l, $m)"},
-        {NUC_SIDE_CPU, 1, 127.5,
+        {NUC_SIDE_CPU, 1, 127,
          "$u = parameter : float32[1, 1] values(1); $a = parameter : float32[1] values(0)\n"
          "$h = constant : float32[1, 1, 1] values(0); $x = input : float32[4, 1, 64]\n"
          "$g = aten.rnn_tanh.input($x, $h, [$w, $u, $b, $a], true, 1, 0.0, false, false, false)\n"

@@ -9,6 +9,7 @@
 #include <math.h>
 
 #include "eval/eval_parallel.h"
+#include "quantize/quant_patterns.h"
 #include "quantize/ranges/observer.h"
 
 #define MAX_SAMPLES 20000
@@ -321,6 +322,27 @@ static void symmetric_per_channel(void **state)
     }
 }
 
+/* Of the CPU: 127.5 steps where there are both signs, as the reference always has; else all on one side of 0. */
+static void weights_of_one_sign_keep_their_largest(void **state)
+{
+    static const float w[8] = {0.25f, 1, -2, -1, -3, 2, 0, 0};
+    static const float scales[2][4] = {{1.0f / 127, 2.0f / 128, 3 / 127.5f, 0x1p-23f},
+                                       {1 / 127.5f, 2 / 127.5f, 3 / 127.5f, 0x1p-23f}};
+    const int64_t sizes[] = {4, 2};
+    struct nuc_meta meta = nuc_meta_make(NUC_F32, sizes, 2);
+    struct nuc_qspec specs[NUC_SPEC_COUNT];
+
+    for (int reference = 0; reference < 2; reference++) {
+        const struct nuc_quantize_options options = {.reference_compat = reference != 0};
+        nuc_specs(NUC_SIDE_CPU, &options, specs);
+        struct nuc_observer *o = nuc_observer_new(*state, &specs[NUC_SPEC_WEIGHT_AXIS_0]);
+        assert_true(nuc_observer_see(*state, o, &meta, &(struct nuc_seen_values){.x = w, .count = 8}));
+        nuc_observer_parameters(*state, o);
+        for (int i = 0; i < 4; i++)
+            assert_true(o->scale[i] == scales[reference][i]);
+    }
+}
+
 /* Every length around the number of lanes, with the extreme at every place. */
 static void min_max_finds_every_place(void **state)
 {
@@ -485,6 +507,7 @@ int main(void)
         STATE_TEST(affine_parameters),
         STATE_TEST(tiny_values_have_tiny_scales),
         STATE_TEST(symmetric_per_channel),
+        STATE_TEST(weights_of_one_sign_keep_their_largest),
         STATE_TEST(min_max_finds_every_place),
         STATE_TEST(few_values_leave_room),
         STATE_TEST(many_values_leave_none),

@@ -147,6 +147,8 @@ static void parameters_of_range(const struct nuc_qspec *spec, float min, float m
     float low = min < 0 ? min : 0, high = max > 0 ? max : 0, steps = (float)(spec->quant_max - spec->quant_min);
     bool affine = spec->scheme == NUC_PER_TENSOR_AFFINE;
     float s = affine ? (high - low) / steps : (-low > high ? -low : high) / (steps / 2);
+    if (spec->whole && (low >= 0 || high <= 0))
+        s = low < 0 ? low / (float)spec->quant_min : high / (float)spec->quant_max;
 
     float least = s > 0 ? spec->least : fmaxf(spec->eps, spec->least);
     *scale = s > least ? s : least;
