@@ -91,22 +91,44 @@ static void expand_graph(struct nuc_context *cx, void *text)
 static void chosen_elements_are_written_back_alone(void **state)
 {
     static const char *const ends[] = {
-        "%y = aten.sum.default(%i) : float32[]", "%y = aten.add.Tensor(%i, %i) : float32[6]",
+        "%y = aten.sum.default(%i) : float32[]",
+        "%y = aten.add.Tensor(%i, %i) : float32[2, 3]",
         "%y = aten.index_put.default(%x, [%n], %i) : float32[2, 3]",
         "%t = aten.add_.Tensor(%x, %v) : float32[2, 3]\n%o = aten.gt.Tensor(%x, %w) : bool[2, 3]\n"
         "%y = aten.index_put.default(%x, [%o], %i) : float32[2, 3]",
-        "%r = aten.gt.Tensor(%i, %v) : bool[6]\n%y = aten.index.Tensor(%i, [%r]) : float32[6]"};
+        "%r = aten.gt.Tensor(%i, %v) : bool[2, 3]\n%y = aten.index.Tensor(%i, [%r]) : float32[2, 3]",
+        "%y = aten.mul.Tensor(%i, %k) : float32[2, 3]"};
 
     for (size_t i = 0; i < sizeof ends / sizeof *ends; i++) {
         char text[1024];
         snprintf(text, sizeof text,
-                 "%%w = buffer \"w\" : float32[1]\n%%v = buffer \"v\" : float32[1]\n%%x = input : float32[2, 3]\n"
+                 "%%w = buffer \"w\" : float32[1]\n%%v = buffer \"v\" : float32[1]\n"
+                 "%%k = buffer \"k\" : float32[3]\n%%x = input : float32[2, 3]\n"
                  "%%m = aten.gt.Tensor(%%x, %%w) : bool[2, 3]\n%%n = aten.gt.Tensor(%%x, %%v) : bool[2, 3]\n"
-                 "%%i = aten.index.Tensor(%%x, [%%m]) : float32[6]\n%s\n%%output = output([%%y])\n",
+                 "%%i = aten.index.Tensor(%%x, [%%m]) : float32[2, 3]\n%s\n%%output = output([%%y])\n",
                  ends[i]);
         expect_failure(expand_graph, text, NUC_UNSUPPORTED,
                        "the index is a mask, so that the shape depends on the data");
     }
+}
+
+/* As in torch.where(), so that a logarithm where the mask is false is not seen in calibration. */
+static void the_choice_reads_what_is_computed(struct nuc_context *cx, void *unused)
+{
+    struct nuc_graph *g =
+        parse_graph(cx, "%w = buffer \"w\" : float32[1]\n%x = input : float32[2, 3]\n"
+                        "%m = aten.gt.Tensor(%x, %w) : bool[2, 3]\n%i = aten.index.Tensor(%x, [%m]) : float32[2, 3]\n"
+                        "%l = aten.log.default(%i) : float32[2, 3]\n"
+                        "%y = aten.index_put.default(%x, [%m], %l) : float32[2, 3]\n%output = output([%y])\n");
+    bool reads_log = false;
+
+    nuc_expand(g);
+    for (const struct nuc_node *n = g->first; n != NULL; n = n->next) {
+        const struct nuc_node *log = n->op == NUC_OP_WHERE ? nuc_arg_node(n, NUC_ARG(WHERE, self)) : NULL;
+        reads_log =
+            reads_log || (log != NULL && log->op == NUC_OP_LOG && nuc_arg_node(log, NUC_SELF) == g->first->next);
+    }
+    assert_true(reads_log);
 }
 
 int main(void)
@@ -114,6 +136,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         CONTEXT_TEST(check_every_operator),
         cmocka_unit_test(chosen_elements_are_written_back_alone),
+        CONTEXT_TEST(the_choice_reads_what_is_computed),
         TEXT_TEST("cases/operators.txt", check_cases, &((struct manner){false, false, 0})),
         TEXT_TEST("cases/elementwise.txt", check_cases, &((struct manner){true, false, 1e-6})),
         TEXT_TEST("cases/composite.txt", check_cases, &((struct manner){true, true, 1e-6})),

@@ -297,7 +297,7 @@ static void read_indices(const struct nuc_shape_call *c, uint32_t arg, struct in
         if (is_whole_mask(c, list, x->in)) {
             for (uint32_t k = 0; k < index->rank; k++)
                 x->indexed[k] = true;
-            x->selection = nuc_meta_make(NUC_I64, (const int64_t[]){nuc_elements(index)}, 1);
+            x->selection = nuc_meta_make(NUC_I64, index->sizes, index->rank);
             return;
         }
         if (index->dtype == NUC_BOOL)

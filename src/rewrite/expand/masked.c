@@ -1,7 +1,7 @@
 /*
  * x[mask] of a model that computes with each of the chosen elements and writes them back under the same mask: all
- * elements are computed, of which the mask chooses at the end. The shape rule of `index` has all of them, in one
- * dimension for those of the mask.
+ * elements are computed, of which the mask chooses at the end. The shape rule of `index` has all of them, in the
+ * dimensions of x, so that what is computed is read by the choice as in torch.where().
  */
 #include <string.h>
 
@@ -43,12 +43,18 @@ static bool is_same_mask(struct nuc_graph *g, const struct nuc_node *a, const st
     return n == b && !b->in_place;
 }
 
-/* The operand has an element for each that the mask chooses from, or one for all of them. */
-static bool is_broadcast(const struct nuc_node *operand, const struct nuc_node *node)
+/* The operand is the same for all elements that the mask chooses from. */
+static bool is_broadcast(const struct nuc_node *operand, const struct nuc_node *chosen)
 {
     const struct nuc_meta *m = &operand->vals[0];
+    const struct nuc_node *mask = nuc_arg_at(chosen, NUC_ARG(INDEX, indices))->u.nodes[0];
+    const uint32_t behind = chosen->vals[0].rank - mask->vals[0].rank;
 
-    return m->rank < node->vals[0].rank || m->sizes[0] == 1;
+    for (uint32_t d = 0; d + behind < m->rank; d++) {
+        if (m->sizes[d] != 1)
+            return false;
+    }
+    return true;
 }
 
 static bool computes_each(const struct nuc_node *node)
@@ -78,7 +84,7 @@ static bool takes_chosen(struct nuc_graph *g, const struct nuc_node *node, const
     for (uint32_t i = 0; i < count; i++) {
         const struct nuc_node *other = by[inputs[i]->id];
         bool same = other != NULL && is_same_mask(g, mask_in(other, NUC_ARG(INDEX, indices)), mask, MOST_OPERATORS);
-        if (!same && (other != NULL || !is_broadcast(inputs[i], node)))
+        if (!same && (other != NULL || !is_broadcast(inputs[i], chosen)))
             return false;
     }
     return true;
