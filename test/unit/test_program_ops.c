@@ -94,8 +94,8 @@ static void chosen_elements_are_written_back_alone(void **state)
         "%y = aten.sum.default(%i) : float32[]",
         "%y = aten.add.Tensor(%i, %i) : float32[2, 3]",
         "%y = aten.index_put.default(%x, [%n], %i) : float32[2, 3]",
-        "%t = aten.add_.Tensor(%x, %v) : float32[2, 3]\n%o = aten.gt.Tensor(%x, %w) : bool[2, 3]\n"
-        "%y = aten.index_put.default(%x, [%o], %i) : float32[2, 3]",
+        ("%t = aten.add_.Tensor(%x, %v) : float32[2, 3]\n%o = aten.gt.Tensor(%x, %w) : bool[2, 3]\n"
+         "%y = aten.index_put.default(%x, [%o], %i) : float32[2, 3]"),
         "%r = aten.gt.Tensor(%i, %v) : bool[2, 3]\n%y = aten.index.Tensor(%i, [%r]) : float32[2, 3]",
         "%y = aten.mul.Tensor(%i, %k) : float32[2, 3]"};
 
