@@ -225,7 +225,7 @@ static const struct nuc_delegates *delegates_of(struct nuc_image *im, const stru
 
     if (d == NULL) {
         im->detail->message = backends != NULL && backends->count > 0
-                                  ? NUC_TEXT("the backend table names no delegates: set them to &nuc_delegates")
+                                  ? NUC_TEXT("the backend table names no &nuc_delegates")
                                   : NUC_TEXT("the backend table lacks a backend");
         im->detail->where =
             nuc_fb_string(&im->reader, nuc_fb_vec_table(&im->reader, im->delegates, 0), NUC_DELEGATE_ID, NULL);
