@@ -269,7 +269,7 @@ void nuc_put_nodes(struct nuc_pt2_writer *w)
             continue;
         json_t *json = nuc_put_object(w->cx, w->nodes.container, NULL);
         /* "torch.ops.aten.relu_.default", without the '_' when the operator may not work in place. */
-        const char *name = (safe_in_place[n->id]) ? nuc_node_op_name(n) : nuc_op_name(n->op, n->dialect);
+        const char *name = safe_in_place[n->id] ? nuc_node_op_name(n) : nuc_op_name(n->op, n->dialect);
         if (strncmp(name, "aten.", 5) != 0 && strncmp(name, "quantized_decomposed.", 21) != 0)
             nuc_fail(w->cx, NUC_BAD_USAGE,
                      "%s: %s: only ATen operators and those of quantization go into a .pt2 archive", w->g->file,
