@@ -2,7 +2,8 @@
 
 #include <pthread.h>
 #include <stdbool.h>
-#include <unistd.h>
+
+#include "host/process.h"
 
 #define MAX_THREADS 64
 
@@ -85,18 +86,11 @@ static void end_threads(void *object)
     pthread_mutex_destroy(&pool->lock);
 }
 
-static unsigned cores(void)
-{
-    long n = sysconf(_SC_NPROCESSORS_ONLN);
-
-    return n < 1 ? 1 : (unsigned)n;
-}
-
 struct nuc_pool *nuc_pool_new(struct nuc_context *cx, unsigned threads)
 {
     struct nuc_pool *pool = nuc_alloc(cx, sizeof *pool);
 
-    pool->threads = threads != 0 ? threads : cores();
+    pool->threads = threads != 0 ? threads : nuc_cores();
     if (pool->threads > MAX_THREADS)
         pool->threads = MAX_THREADS;
     pthread_mutex_init(&pool->lock, NULL);

@@ -2,6 +2,7 @@
 #include <string.h>
 
 #include "explain/explain.h"
+#include "host/hash.h"
 #include "npu/support/support.h"
 
 bool nuc_is_same_call(const struct nuc_node *a, const struct nuc_node *b)
@@ -120,22 +121,18 @@ struct cause_table {
     size_t size; /* a power of two */
 };
 
-static size_t hash_of_call(const struct nuc_node *node)
+static uint64_t hash_of_call(const struct nuc_node *node)
 {
-    uint32_t h = 2166136261u; /* FNV-1a */
+    const char *call = node->source->call;
 
-    if (node->source->call == NULL)
-        return node->id * 2654435761u;
-    for (const char *p = node->source->call; *p != '\0'; p++)
-        h = (h ^ (uint8_t)*p) * 16777619u;
-    return h;
+    return call != NULL ? nuc_hash_text(NUC_HASH_OF_NOTHING, call) : node->id * 2654435761u;
 }
 
 /* Parts of one operator of the model are one cause. */
 static uint32_t cause_of_root(struct nuc_explanation *e, const struct cause_table *table, uint32_t root)
 {
     const struct nuc_node *node = e->rows[root].node;
-    size_t i = hash_of_call(node) & (table->size - 1);
+    size_t i = (size_t)hash_of_call(node) & (table->size - 1);
 
     for (; table->slots[i] != 0; i = (i + 1) & (table->size - 1)) {
         uint32_t cause = table->slots[i] - 1;

@@ -14,6 +14,13 @@
 
 #include "host/clock.h"
 
+unsigned nuc_cores(void)
+{
+    const long n = sysconf(_SC_NPROCESSORS_ONLN);
+
+    return n < 1 ? 1 : (unsigned)n;
+}
+
 /* What is kept of the output: its end. */
 #define TAIL 600
 

@@ -1,8 +1,11 @@
-/* Another program, run without a shell: its arguments, a time limit, and what it says on standard error. */
+/* The cores there are; another program, run without a shell: its arguments, a time limit, and what it says. */
 #ifndef NUC_HOST_PROCESS_H
 #define NUC_HOST_PROCESS_H
 
 #include "host/context.h"
+
+/* Of the machine, those that work now: at least one. */
+unsigned nuc_cores(void);
 
 enum nuc_process_end {
     NUC_PROCESS_EXIT,   /* code: of the exit */

@@ -7,7 +7,6 @@
 #include <stdatomic.h>
 #include <stdio.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "archive/bundle.h"
 #include "archive/file_kind.h"
@@ -19,6 +18,7 @@
 #include "host/clock.h"
 #include "host/file.h"
 #include "host/limits.h"
+#include "host/process.h"
 #include "nucleon/NeutronDriver.h"
 #include "run/test_cases.h"
 #include "run/vector_calls.h"
@@ -743,8 +743,7 @@ static void *run_batch(void *arg)
 
 static size_t threads_of(const struct nuc_runner *r)
 {
-    const long cores = sysconf(_SC_NPROCESSORS_ONLN);
-    const size_t most = cores > NUC_SIMULATOR_MAX_THREADS ? NUC_SIMULATOR_MAX_THREADS : cores > 1 ? (size_t)cores : 1;
+    const size_t cores = nuc_cores(), most = cores < NUC_SIMULATOR_MAX_THREADS ? cores : NUC_SIMULATOR_MAX_THREADS;
 
     if (nuc_program_n_states(&r->main.run.program) > 0)
         return 1;

@@ -3,6 +3,8 @@
 #include <assert.h>
 #include <string.h>
 
+#include "host/hash.h"
+
 #define FIRST_SLOTS 64
 
 struct nuc_ltb *nuc_ltb_new(struct nuc_context *cx, const char *file)
@@ -26,19 +28,10 @@ void nuc_ltb_close(struct nuc_ltb *b)
 
 /* ---- names ---- */
 
-static size_t hash(const char *text)
-{
-    uint32_t h = 2166136261u; /* FNV-1a */
-
-    for (; *text != '\0'; text++)
-        h = (h ^ (uint8_t)*text) * 16777619u;
-    return h;
-}
-
 /* The slot that holds `name`, or the free one where it would go. */
 static struct nuc_ltb_name *slot(const struct nuc_ltb *b, const char *name)
 {
-    size_t i = hash(name) & (b->n_slots - 1);
+    size_t i = (size_t)nuc_hash_text(NUC_HASH_OF_NOTHING, name) & (b->n_slots - 1);
 
     while (b->names[i].text != NULL && strcmp(b->names[i].text, name) != 0)
         i = (i + 1) & (b->n_slots - 1);

@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "host/clock.h"
+#include "host/process.h"
 #include "host/text.h"
 
 /* ---- what is varied ---- */
@@ -549,10 +550,7 @@ static bool varies(const struct search *s, enum knob knob, unsigned i, size_t fr
 static void start_ahead(const struct search *s, enum knob knob, unsigned first, size_t from)
 {
     struct tuning *t = s->t;
-    const long cores = sysconf(_SC_NPROCESSORS_ONLN);
-    const unsigned threads = t->choices.options->threads != 0 ? t->choices.options->threads
-                             : cores > 1                      ? (unsigned)cores
-                                                              : 1;
+    const unsigned asked = t->choices.options->threads, threads = asked != 0 ? asked : nuc_cores();
     struct nuc_options options;
     unsigned running = 0, waiting[MAX_VALUES], n = 0;
 
