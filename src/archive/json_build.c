@@ -241,10 +241,10 @@ struct nuc_pieces nuc_json_dump_long(struct nuc_context *cx, const json_t *tree,
     size_t index, mark_size;
 
     for (size_t i = 0; i < count; i++) {
-        if (json_array_size(lists[i]->container) + json_object_size(lists[i]->container) > 0)
-            make_text(cx, lists[i]);
-        /* What stands for the members in the tree. */
         struct nuc_json_long *list = lists[i];
+        if (json_array_size(list->container) + json_object_size(list->container) > 0)
+            make_text(cx, list);
+        /* What stands for the members in the tree. */
         char mark[MARK_SIZE];
         snprintf(mark, sizeof mark, "\001%zu", i);
         if (is_array(list))

@@ -87,7 +87,6 @@ struct nuc_arrays nuc_arrays_given(struct nuc_context *cx, const char *where, co
     struct nuc_array *items = nuc_alloc_array(cx, count, sizeof *items);
 
     for (size_t i = 0; i < count; i++) {
-        const struct nuc_array_info *from = &arrays[i];
         const struct nuc_array_info *a = &arrays[i];
         size_t bytes = nuc_dtype_size(a->dtype);
         bool good = bytes != 0 && a->rank <= NUC_MAX_RANK;
@@ -104,11 +103,11 @@ struct nuc_arrays nuc_arrays_given(struct nuc_context *cx, const char *where, co
         if (bytes != a->bytes || (a->data == NULL && bytes != 0))
             nuc_fail(cx, NUC_BAD_USAGE, "%s: array '%s' has %zu bytes, its shape and type take %zu", where, a->name,
                      a->data == NULL ? 0 : a->bytes, bytes);
-        items[i] = (struct nuc_array){.name = nuc_strdup(cx, from->name),
-                                      .dtype = from->dtype,
-                                      .rank = (uint32_t)from->rank,
-                                      .data = {from->data != NULL ? from->data : nothing, from->bytes}};
-        memcpy(items[i].shape, from->sizes, from->rank * sizeof from->sizes[0]);
+        items[i] = (struct nuc_array){.name = nuc_strdup(cx, a->name),
+                                      .dtype = a->dtype,
+                                      .rank = (uint32_t)a->rank,
+                                      .data = {a->data != NULL ? a->data : nothing, a->bytes}};
+        memcpy(items[i].shape, a->sizes, a->rank * sizeof a->sizes[0]);
     }
     return (struct nuc_arrays){count, items};
 }

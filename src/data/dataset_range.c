@@ -1,6 +1,5 @@
 /* What the data are, against what a program was calibrated with: ranges, how images are prepared, what is bound. */
 #include <math.h>
-#include <string.h>
 
 #include "data/dataset.h"
 #include "host/hash.h"

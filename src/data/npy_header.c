@@ -187,20 +187,19 @@ struct nuc_npy_header nuc_parse_npy_header(struct nuc_context *cx, const char *w
     r.end = r.p + text.size;
     read_dictionary(&r);
     /* The stated elements are in the file of `size` bytes. */
-    const struct nuc_npy_header *h = r.header;
-    size_t bytes = nuc_dtype_size(h->dtype);
+    size_t bytes = nuc_dtype_size(header.dtype);
     bool empty = false;
-    for (uint32_t i = 0; i < h->rank; i++) {
-        if (h->shape[i] > INT32_MAX)
+    for (uint32_t i = 0; i < header.rank; i++) {
+        if (header.shape[i] > INT32_MAX)
             bad(&r, "the shape is absurd");
-        if (h->shape[i] == 0)
+        if (header.shape[i] == 0)
             empty = true;
-        else if (!nuc_mul_size(bytes, (size_t)h->shape[i], &bytes))
+        else if (!nuc_mul_size(bytes, (size_t)header.shape[i], &bytes))
             bad(&r, "the shape is absurd");
     }
-    if (!empty && bytes > size - h->data_offset)
-        nuc_fail(r.cx, NUC_BAD_INPUT, "%s: the array has %zu bytes, the file %llu: it is cut short", r.where, bytes,
-                 (unsigned long long)(size - h->data_offset));
+    if (!empty && bytes > size - header.data_offset)
+        nuc_fail(cx, NUC_BAD_INPUT, "%s: the array has %zu bytes, the file %llu: it is cut short", where, bytes,
+                 (unsigned long long)(size - header.data_offset));
     return header;
 }
 

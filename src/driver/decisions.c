@@ -122,9 +122,7 @@ static float *score_samples(struct nuc_job *j, const struct nuc_decision_rule *d
         nuc_dataset_read_sample(j->samples, k, inputs);
         if (nuc_dataset_begins(j->samples, k))
             nuc_model_reset(&plain);
-        enum nuc_status status = nuc_model_run(&plain, inputs, outputs);
-        if (status != NUC_OK)
-            nuc_fail_again(cx, status);
+        nuc_check(cx, nuc_model_run(&plain, inputs, outputs));
         nuc_decider_run(&decider, (const void *const *)outputs);
         scores[k] = found.score;
     }

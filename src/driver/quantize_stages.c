@@ -372,8 +372,7 @@ struct nuc_model *nuc_quantize_random(struct nuc_model *m)
 
     while (status == NUC_BAD_INPUT && ++call.attempt < NUC_RANDOM_ATTEMPTS)
         status = nuc_attempt(cx, quantize_random, &call);
-    if (status != NUC_OK)
-        nuc_fail_again(cx, status);
+    nuc_check(cx, status);
     call.out->measured = NULL; /* which one random sample says nothing about */
     return call.out;
 }

@@ -347,13 +347,13 @@ void nuc_explain_splits(struct nuc_context *cx, struct nuc_explanation *e, const
     index_rows(&s.t);
     find_between(&s);
     find_groups(&s);
-    uint64_t *sums = nuc_alloc_array(cx, (size_t)e->n_partitions + 1, sizeof *sums);
+    uint64_t *format = nuc_alloc_array(cx, (size_t)e->n_partitions + 1, sizeof *format);
     for (uint32_t i = 0; i < e->n_boundaries; i++) {
         const struct nuc_explain_boundary *b = &e->boundaries[i];
-        sums[b->kind == NUC_BOUNDARY_FORMAT && b->partition < e->n_partitions ? b->partition : e->n_partitions] +=
+        format[b->kind == NUC_BOUNDARY_FORMAT && b->partition < e->n_partitions ? b->partition : e->n_partitions] +=
             b->cycles;
     }
-    s.format = sums;
+    s.format = format;
     uint32_t *next = nuc_alloc_array(cx, (size_t)e->n_rows + 1, sizeof *next); /* in the group: index + 1 */
     uint32_t *last = nuc_alloc_array(cx, (size_t)e->n_rows + 1, sizeof *last); /* of the group of a first row */
     uint32_t *met = nuc_alloc_array(cx, (size_t)e->n_causes + 1, sizeof *met);

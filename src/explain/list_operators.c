@@ -245,16 +245,16 @@ const char *nuc_operators_markdown(struct nuc_context *cx, nuc_runs_on_fn *runs_
                   "dequantize and quantize nodes, all its rules hold, and those about its\npartition, too. Limits of "
                   "the hardware are those of the target (`nucleon targets`).\n");
     for (size_t i = 0; nuc_flavor_at(i) != NULL; i++) {
-        const struct nuc_support *s = &(struct nuc_support){.target = nuc_target_at(0), .flavor = nuc_flavor_at(i)};
+        const struct nuc_support s = {.target = nuc_target_at(0), .flavor = nuc_flavor_at(i)};
         uint32_t count;
-        const enum nuc_op *ops = sorted_operators(out.cx, s, &count);
+        const enum nuc_op *ops = sorted_operators(cx, &s, &count);
         nuc_text_addf(&out,
                       "\n## %s\n\n%s. %u operators.\n\n| Operator | Has to hold | In its partition |\n|---|---|---|\n",
-                      s->flavor->name, s->flavor->description, count);
+                      s.flavor->name, s.flavor->description, count);
         for (uint32_t k = 0; k < count; k++) {
-            const struct nuc_support_row *row = nuc_support_row(s, ops[k]);
-            const char *own = node_rules(out.cx, row, "; ");
-            const char *partition = join(out.cx, NULL, row->partition, NULL, "; ");
+            const struct nuc_support_row *row = nuc_support_row(&s, ops[k]);
+            const char *own = node_rules(cx, row, "; ");
+            const char *partition = join(cx, NULL, row->partition, NULL, "; ");
             nuc_text_addf(&out, "| `%s` | %s | %s |\n", short_name(ops[k]), *own != '\0' ? own : "-",
                           *partition != '\0' ? partition : "-");
         }

@@ -66,13 +66,13 @@ static struct nuc_span model_of(const struct extraction *e, struct nuc_view_list
     struct nuc_lt_model *m = nuc_lt_model_new(e->cx, e->view->file);
     struct nuc_lt_subgraph *s = &m->subgraphs[0];
     const struct nuc_payload_sizes sizes = nuc_payload_sizes_of(p);
-    const struct nuc_neutron_parts parts = (struct nuc_neutron_parts){.form = p->version,
-                                                                      .microcode = p->microcode,
-                                                                      .weights = p->weights,
-                                                                      .kernels = p->kernels,
-                                                                      .scratch = sizes.scratch,
-                                                                      .profile = sizes.profile,
-                                                                      .debug = sizes.debug};
+    const struct nuc_neutron_parts parts = {.form = p->version,
+                                            .microcode = p->microcode,
+                                            .weights = p->weights,
+                                            .kernels = p->kernels,
+                                            .scratch = sizes.scratch,
+                                            .profile = sizes.profile,
+                                            .debug = sizes.debug};
 
     s->n_inputs = p->n_inputs;
     s->inputs = add_boundary(e, m, args, p->inputs, p->n_inputs, 0, "input");

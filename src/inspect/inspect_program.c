@@ -182,9 +182,8 @@ static void put_method(const struct nuc_inspection *in, json_t *out, const struc
     put_states(cx, nuc_put_array(cx, out, "states"), m);
     /* What a runtime must have registered to load the method: each operator of its table once, "aten::add.out". */
     json_t *list = nuc_put_array(cx, out, "kernels");
-    for (uint32_t i = 0; i < m->n_operators; i++) {
+    for (uint32_t i = 0; i < m->n_operators; i++)
         nuc_put_text(cx, list, NULL, nuc_view_operator_name(cx, &m->operators[i]));
-    }
     json_t *values = nuc_put_array(cx, out, "values");
     for (uint32_t i = 0; i < m->n_values; i++)
         put_value(cx, nuc_put_object(cx, values, NULL), &m->values[i]);

@@ -38,10 +38,10 @@ void nuc_put_network_model(struct nuc_network *net, json_t *tree)
     nuc_put_text(net->cx, to, "kind", net->model->from_litert ? "tflite" : "pt2");
     nuc_put_bool(net->cx, to, "quantized", nuc_model_is_quantized(net->model));
     json_t *list = nuc_put_array(net->cx, to, "inputs");
+    const struct nuc_seen *seen = net->made_up ? NULL : net->quantized->seen;
     for (size_t i = 0; nuc_model_input(net->model, i, &t) == NUC_OK; i++) {
         json_t *input = nuc_put_object(net->cx, list, NULL);
         put_tensor(net, input, nuc_input_name(net->model, i), &t);
-        const struct nuc_seen *seen = net->made_up ? NULL : net->quantized->seen;
         bool known = seen != NULL && i < seen->n_inputs;
         nuc_put_measure(net->cx, input, "min", known ? seen->least[i] : (double)NAN);
         nuc_put_measure(net->cx, input, "max", known ? seen->most[i] : (double)NAN);
@@ -92,14 +92,13 @@ void nuc_put_network_figures(struct nuc_network *net, json_t *to)
     nuc_put_count(net->cx, to, "cpu_integers", e->n_on_cpu[NUC_NUMBERS_INTEGERS]);
     nuc_put_count(net->cx, to, "cpu_float", e->n_on_cpu[NUC_NUMBERS_FLOAT]);
     nuc_put_count(net->cx, to, "folded", folded);
-    nuc_put_count(net->cx, to, "partitions", net->e->n_partitions);
-    put_cycles(net, to, "cycles", nuc_explained_cycles(net->e));
-    put_cycles(net, to, "npu_cycles", net->e->npu_cycles);
-    put_cycles(net, to, "cpu_cycles", net->e->cpu_cycles);
-    nuc_put_count(net->cx, to, "lost_cycles", net->e->lost_cycles);
+    nuc_put_count(net->cx, to, "partitions", e->n_partitions);
+    put_cycles(net, to, "cycles", nuc_explained_cycles(e));
+    put_cycles(net, to, "npu_cycles", e->npu_cycles);
+    put_cycles(net, to, "cpu_cycles", e->cpu_cycles);
+    nuc_put_count(net->cx, to, "lost_cycles", e->lost_cycles);
     nuc_put_measure(net->cx, to, "latency_us",
-                    net->e->foreign ? (double)NAN
-                                    : (double)nuc_explained_cycles(net->e) / net->e->target->clock_hz * 1e6);
+                    e->foreign ? (double)NAN : (double)nuc_explained_cycles(e) / e->target->clock_hz * 1e6);
     uint64_t macs = 0;
     for (uint32_t i = 0; i < net->n_nodes; i++)
         macs += net->nodes[i].row != NULL ? net->nodes[i].row->macs : 0;

@@ -496,7 +496,7 @@ void nuc_measure_network_nodes(struct nuc_network *net)
     /* A node that nothing reads is not computed: twins become outputs. */
     struct nuc_node *output = nuc_output_node(m.quantized);
     const struct nuc_arg *values = &output->args[NUC_ARG(OUTPUT, values)];
-    struct nuc_node **all = nuc_alloc_array(m.net->cx, values->count + m.n, sizeof(struct nuc_node *));
+    struct nuc_node **all = nuc_alloc_array(cx, values->count + m.n, sizeof(struct nuc_node *));
     const uint32_t n_results = nuc_n_results(m.quantized);
     uint32_t count = n_results;
     for (uint32_t i = 0; i < count; i++)
@@ -512,7 +512,7 @@ void nuc_measure_network_nodes(struct nuc_network *net)
     for (uint32_t i = n_results; i < values->count; i++)
         all[count++] = values->u.nodes[i];
     nuc_set_arg_nodes(output, m.quantized, NUC_ARG(OUTPUT, values), all, count);
-    m.of = nuc_alloc_array(m.net->cx, (size_t)m.quantized->next_id + 1, sizeof *m.of);
+    m.of = nuc_alloc_array(cx, (size_t)m.quantized->next_id + 1, sizeof *m.of);
     for (size_t i = 0; i < m.n; i++) {
         const struct compared *v = &m.values[i];
         if (v->quantized == NULL)

@@ -1,6 +1,5 @@
 /* What the graph says of its inputs and outputs. */
 #include <math.h>
-#include <string.h>
 
 #include "driver/model_metadata.h"
 #include "introspect/introspect.h"
@@ -61,7 +60,7 @@ static bool find_axis(const struct nuc_node *softmax, const struct nuc_meta *out
     if (m->rank == 0)
         return false;
     *axis = at;
-    if (m->rank == output->rank && memcmp(m->sizes, output->sizes, m->rank * sizeof m->sizes[0]) == 0)
+    if (nuc_same_sizes(m, output))
         return true;
     for (size_t i = 0; i < output->rank; i++) {
         if (output->sizes[i] != m->sizes[at])

@@ -347,20 +347,18 @@ static enum nuc_status open_runner(const char *call_name, struct nuc_compiler *c
                 file.data = nuc_copy(c->cx, file.data, file.size);
             r->bundle = nuc_bundle_read(c->cx, r->name, file);
         }
-        /* Everything after reading: image and size are there. */
-        struct nuc_context *cx = r->c->cx;
-        nuc_defer(cx, release, r);
-        nuc_check_program_sum(cx, r->name, (struct nuc_span){r->image, r->size});
+        nuc_defer(c->cx, release, r);
+        nuc_check_program_sum(c->cx, r->name, (struct nuc_span){r->image, r->size});
         r->driver = start_driver();
         r->simulator = simulator != NULL ? *simulator : (struct nuc_simulator_options){.path = NUC_SIMULATOR_BEST};
         check(r, nuc_program_sizes(r->image, r->size, &nuc_default_backends, &r->sizes, fresh(&r->main)));
-        nuc_vector_calls_open(cx, r->size, &r->main.run.calls);
+        nuc_vector_calls_open(c->cx, r->size, &r->main.run.calls);
         load(r, &r->main);
         read_facts(r);
         size_t n_inputs = nuc_program_n_inputs(&r->main.run.program),
                n_outputs = nuc_program_n_outputs(&r->main.run.program);
-        r->inputs = nuc_alloc_array(r->c->cx, n_inputs, sizeof *r->inputs);
-        r->outputs = nuc_alloc_array(r->c->cx, n_outputs, sizeof *r->outputs);
+        r->inputs = nuc_alloc_array(c->cx, n_inputs, sizeof *r->inputs);
+        r->outputs = nuc_alloc_array(c->cx, n_outputs, sizeof *r->outputs);
         for (size_t i = 0; i < n_inputs; i++)
             make_io(r, true, i, &r->inputs[i]);
         for (size_t i = 0; i < n_outputs; i++)
@@ -370,7 +368,7 @@ static enum nuc_status open_runner(const char *call_name, struct nuc_compiler *c
         check_simulator(r, &r->simulator);
         if (simulator != NULL)
             configure(r, &r->main, simulator);
-        nuc_vector_calls_start(cx, &r->main.run, r->simulator.path, r->simulator.threads);
+        nuc_vector_calls_start(c->cx, &r->main.run, r->simulator.path, r->simulator.threads);
         nuc_leave_sub_arena(c->cx, memory);
         *out = r;
     }
@@ -754,9 +752,9 @@ static size_t threads_of(const struct nuc_runner *r)
 static void share_batch(struct nuc_runner *r, size_t n_threads, struct batch *b)
 {
     struct batch_thread *threads = nuc_alloc_array(r->c->cx, n_threads, sizeof *threads);
-    /* Lanes for `n` threads. */
     const struct nuc_simulator_options one = {r->simulator.path, 1};
 
+    /* Lanes for all threads. */
     if (r->lanes == NULL)
         r->lanes = lane_memory(r, n_threads * sizeof *r->lanes);
     while (r->n_lanes < n_threads) {

@@ -476,20 +476,20 @@ static struct nuc_selftest *make(struct nuc_runner *r, const char *file)
             continue;
         const uint32_t index = m.method->chains[0].instructions[p->rows[i].instruction].index;
         const struct nuc_span data = m.method->delegates[index].data;
-        const struct nuc_payload payload = nuc_payload_parse(m.cx, m.view->file, data);
+        const struct nuc_payload payload = nuc_payload_parse(cx, file, data);
         if (nuc_mc_is_version(nuc_mc_word(payload.microcode, NUC_MC_WORD_VERSION)))
             add_kernel_blocks(&m, data.data, &payload, index, i);
         else
             add_block(&m, data.data, data, index, i);
     }
     m.out->blocks = m.blocks;
-    const struct nuc_bundle *b = nuc_runner_bundle(m.r);
-    const uint32_t n = (uint32_t)nuc_runner_n_inputs(m.r);
-    const uint8_t **inputs = nuc_alloc_array(m.cx, (size_t)n * b->n_cases + 1, sizeof *inputs);
-    uint32_t *bytes = nuc_alloc_array(m.cx, (size_t)n + 1, sizeof *bytes);
+    const struct nuc_bundle *b = nuc_runner_bundle(r);
+    const uint32_t n = (uint32_t)nuc_runner_n_inputs(r);
+    const uint8_t **inputs = nuc_alloc_array(cx, (size_t)n * b->n_cases + 1, sizeof *inputs);
+    uint32_t *bytes = nuc_alloc_array(cx, (size_t)n + 1, sizeof *bytes);
     if (b->n_cases > UINT16_MAX)
-        nuc_fail(m.cx, NUC_UNSUPPORTED, "%s: has %u test cases: a self-test takes at most %d, bundle fewer",
-                 m.view->file, b->n_cases, UINT16_MAX);
+        nuc_fail(cx, NUC_UNSUPPORTED, "%s: has %u test cases: a self-test takes at most %d, bundle fewer", file,
+                 b->n_cases, UINT16_MAX);
     for (uint32_t k = 0; k < b->n_cases; k++) {
         for (uint32_t i = 0; i < n; i++) {
             inputs[k * n + i] = b->cases[k].inputs[i].data.data;

@@ -34,7 +34,7 @@ static bool is_like(const struct nuc_bundle_tensor *a, const struct nuc_tensor *
 void nuc_give_case(struct nuc_runner *r, size_t index)
 {
     const struct nuc_bundle_case *c = &nuc_runner_bundle(r)->cases[index];
-    const struct nuc_program *p = nuc_runner_program((struct nuc_runner *)(uintptr_t)r);
+    const struct nuc_program *p = nuc_runner_program(r);
     bool fits = c->n_inputs == nuc_program_n_inputs(p) && c->n_outputs == nuc_program_n_outputs(p);
     struct nuc_tensor t;
 
@@ -178,7 +178,7 @@ static void write_bundle(struct writing *w, const struct nuc_model *named_after,
     size_t n_samples = most;
 
     if (w->data != NULL)
-        nuc_check(context(r), nuc_runner_bind(r, w->data, named_after, &n_samples));
+        nuc_check(cx, nuc_runner_bind(r, w->data, named_after, &n_samples));
     else
         nuc_warn(cx, "%s: there are no samples: the inputs of its self-test are made up", path);
     w->inputs = nuc_alloc_array(cx, n_inputs, sizeof *w->inputs);
@@ -191,18 +191,17 @@ static void write_bundle(struct writing *w, const struct nuc_model *named_after,
     struct nuc_bundle_case *cases = nuc_alloc_array(cx, n_cases + 1, sizeof *cases);
     for (size_t i = 0; i < n_cases; i++) {
         cases[i] = (struct nuc_bundle_case){.n_inputs = n_inputs, .n_outputs = n_outputs};
-        struct nuc_bundle_case *out = &cases[i];
         struct nuc_tensor_info info;
-        for (uint32_t k = 0; w->data == NULL && k < out->n_inputs; k++) {
-            nuc_check(context(w->r), nuc_runner_input(w->r, k, &info));
-            make_up(w->r, k, &info, &w->state, (void *)(uintptr_t)w->inputs[k]);
+        for (uint32_t k = 0; w->data == NULL && k < n_inputs; k++) {
+            nuc_check(cx, nuc_runner_input(r, k, &info));
+            make_up(r, k, &info, &w->state, (void *)(uintptr_t)w->inputs[k]);
         }
         if (w->data != NULL)
-            nuc_check(context(w->r), nuc_dataset_sample(w->data, i * n_samples / n_cases, w->inputs));
-        nuc_check(context(w->r), nuc_runner_reset(w->r));
-        nuc_check(context(w->r), nuc_runner_run(w->r, w->inputs, w->outputs));
-        out->inputs = keep(w->r, true, out->n_inputs);
-        out->outputs = keep(w->r, false, out->n_outputs);
+            nuc_check(cx, nuc_dataset_sample(w->data, i * n_samples / n_cases, w->inputs));
+        nuc_check(cx, nuc_runner_reset(r));
+        nuc_check(cx, nuc_runner_run(r, w->inputs, w->outputs));
+        cases[i].inputs = keep(r, true, n_inputs);
+        cases[i].outputs = keep(r, false, n_outputs);
     }
     struct nuc_bundle b = {.n_cases = (uint32_t)n_cases, .cases = cases};
     b.program.data = nuc_runner_image(r, &b.program.size);

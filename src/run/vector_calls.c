@@ -101,14 +101,13 @@ static void lower_images(struct lowering *l, enum nuc_mc_opcode opcode, const st
     c->bias = put(l, nuc_optional_tensor(a->bias), (size_t)c->out_c * sizeof(int32_t));
     const struct nuc_tensor *multipliers = &q->requantize_multipliers->u.tensor,
                             *shifts = &q->requantize_shifts->u.tensor;
-    struct nuc_mc_ref ref = {NUC_MC_WEIGHTS, 0};
-    int32_t *to = room(l, (size_t)c->out_c * 2 * sizeof *to, &ref);
+    c->requant = (struct nuc_mc_ref){NUC_MC_WEIGHTS, 0};
+    int32_t *to = room(l, (size_t)c->out_c * 2 * sizeof *to, &c->requant);
     l->failed = l->failed || !multipliers->constant || !shifts->constant;
     for (int32_t i = 0; i < c->out_c && !l->failed; i++) {
         to[2 * i] = ((const int32_t *)multipliers->data)[i];
         to[2 * i + 1] = ((const int32_t *)shifts->data)[i];
     }
-    c->requant = ref;
 }
 
 static bool lower_conv(struct lowering *l, struct nuc_value *const *args, union nuc_mc_record *r)

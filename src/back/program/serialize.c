@@ -413,17 +413,17 @@ struct nuc_span nuc_serialize(const struct nuc_emission *e, const struct nuc_pro
      */
     uint64_t data_size = 0;
 
-    s.segments = nuc_alloc_array(s.cx, s.e->n_delegates + s.o->n_named + 2, sizeof *s.segments);
-    s.segments[s.n_segments++].bytes = pack(&s, s.e->constants, s.e->n_constants, &s.constant_offsets);
+    s.segments = nuc_alloc_array(e->cx, e->n_delegates + o->n_named + 2, sizeof *s.segments);
+    s.segments[s.n_segments++].bytes = pack(&s, e->constants, e->n_constants, &s.constant_offsets);
     s.first_delegate = s.n_segments;
-    for (size_t i = 0; i < s.e->n_delegates && in_segments(&s); i++)
-        s.segments[s.n_segments++].bytes = s.e->delegates[i]->payload;
+    for (size_t i = 0; i < e->n_delegates && in_segments(&s); i++)
+        s.segments[s.n_segments++].bytes = e->delegates[i]->payload;
     s.first_named = s.n_segments;
-    for (size_t i = 0; i < s.o->n_named; i++)
-        s.segments[s.n_segments++].bytes = s.o->named[i].bytes;
+    for (size_t i = 0; i < o->n_named; i++)
+        s.segments[s.n_segments++].bytes = o->named[i].bytes;
     s.initial_segment = s.n_segments;
-    if (s.e->n_initials > 0)
-        s.segments[s.n_segments++].bytes = pack(&s, s.e->initials, s.e->n_initials, &s.initial_offsets);
+    if (e->n_initials > 0)
+        s.segments[s.n_segments++].bytes = pack(&s, e->initials, e->n_initials, &s.initial_offsets);
     for (size_t i = 0; i < s.n_segments; i++) {
         s.segments[i].offset = nuc_align_up((size_t)data_size, ALIGNMENT);
         data_size = s.segments[i].offset + s.segments[i].bytes.size;
@@ -431,14 +431,15 @@ struct nuc_span nuc_serialize(const struct nuc_emission *e, const struct nuc_pro
     static const uint8_t no_header[HEADER_SIZE];
     enum { FIELDS = NUC_PROGRAM_NAMED_DATA + 1 };
     nuc_fb_ref refs[FIELDS] = {0};
-    refs[NUC_PROGRAM_PLANS] = add_list(&s, s.o->n_numbers + 1, add_plan);
+    refs[NUC_PROGRAM_PLANS] = add_list(&s, o->n_numbers + 1, add_plan);
     refs[NUC_PROGRAM_CONSTANT_BUFFERS] = nuc_fb_add_refs(s.b, NULL, 0);
-    refs[NUC_PROGRAM_DELEGATE_DATA] = add_list(&s, in_segments(&s) ? 0 : s.e->n_delegates, add_inline_data);
+    refs[NUC_PROGRAM_DELEGATE_DATA] = add_list(&s, in_segments(&s) ? 0 : e->n_delegates, add_inline_data);
     refs[NUC_PROGRAM_SEGMENTS] = add_list(&s, s.n_segments, add_segment);
     /* Offsets of the constants in segment 0; entry 0 is a placeholder that must be there. */
-    refs[NUC_PROGRAM_CONSTANT_SEGMENT] = add_offsets(&s, 0, s.constant_offsets, s.e->n_constants);
+    refs[NUC_PROGRAM_CONSTANT_SEGMENT] = add_offsets(&s, 0, s.constant_offsets, e->n_constants);
     refs[NUC_PROGRAM_MUTABLE_SEGMENTS] = add_mutable_segments(&s);
-    refs[NUC_PROGRAM_NAMED_DATA] = s.o->n_named == 0 ? 0 : add_list(&s, s.o->n_named, add_named);
+    /* 0 without any, so that the field is absent. */
+    refs[NUC_PROGRAM_NAMED_DATA] = o->n_named == 0 ? 0 : add_list(&s, o->n_named, add_named);
     struct nuc_span program =
         nuc_fb_finish(s.b, add_table(&s, refs, FIELDS), NUC_PROGRAM_IDENTIFIER, no_header, HEADER_SIZE, ALIGNMENT);
     size_t base = nuc_align_up(program.size, ALIGNMENT);

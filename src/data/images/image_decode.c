@@ -33,11 +33,11 @@ static const uint8_t *read_pixels(struct nuc_context *cx, const char *where, con
     if (is_png ? !nuc_png_pixels(png, pixels, rows) : !nuc_jpeg_pixels(jpeg, pixels))
         nuc_fail(cx, file->no_memory ? NUC_NO_MEMORY : NUC_BAD_INPUT, "%s: the image is damaged: %s", where,
                  file->message);
-    /* In place where there are no more channels than before, else into new memory. */
     size_t count = (size_t)file->height * file->width;
     uint8_t rgb[3];
     if (file->channels == f->channels)
         return pixels;
+    /* In place where there are no more channels than before, else into new memory. */
     uint8_t *out = f->channels > file->channels ? nuc_alloc_array(cx, count, f->channels) : pixels;
     for (size_t i = 0; i < count; i++) {
         const uint8_t *from = pixels + i * file->channels;

@@ -1,7 +1,6 @@
 /* JPEG by libjpeg. Its error handler has to leave by longjmp(): it does so to the step under way, never further. */
 #include <setjmp.h>
 #include <stdio.h>
-#include <string.h>
 
 #include <jpeglib.h>
 

@@ -131,8 +131,7 @@ static void discover(const struct nuc_model *prepared, struct discovery *d)
         memset(d->given_up, 0, n_ids * sizeof *d->given_up);
         status = nuc_trial(prepared, &as, look_on, d);
     }
-    if (status != NUC_OK)
-        nuc_fail_again(prepared->c->cx, status);
+    nuc_check(prepared->c->cx, status);
 }
 
 /*

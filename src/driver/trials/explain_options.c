@@ -225,8 +225,7 @@ void nuc_compare_placements(struct nuc_explanation *e, const struct nuc_model *q
         return;
     other.placement = greedy ? NUC_PLACEMENT_COST : NUC_PLACEMENT_GREEDY;
     enum nuc_status status = nuc_trial(quantized, &other, sum_cycles, &other_cycles);
-    if (status != NUC_OK)
-        nuc_fail_again(quantized->c->cx, status);
+    nuc_check(quantized->c->cx, status);
     e->greedy_cycles = greedy ? own_cycles : other_cycles;
     e->cost_cycles = !greedy ? own_cycles : other_cycles < own_cycles ? other_cycles : own_cycles;
 }

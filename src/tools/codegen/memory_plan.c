@@ -162,12 +162,12 @@ struct nuc_table_files nuc_memory_plan(struct nuc_context *cx, const struct nuc_
         planned[i] =
             (struct nuc_planned_program){.file = programs[i]->file, .name = nuc_codegen_name(cx, programs[i]->file)};
     for (size_t i = 0; i < count; i++) {
-        nuc_codegen_check_name(p.cx, planned[i].name);
-        bool taken = strcmp(planned[i].name, p.name) == 0 || strcasecmp(planned[i].name, "programs") == 0;
+        nuc_codegen_check_name(cx, planned[i].name);
+        bool taken = strcmp(planned[i].name, name) == 0 || strcasecmp(planned[i].name, "programs") == 0;
         for (size_t k = 0; k < i; k++)
             taken = taken || strcasecmp(planned[i].name, planned[k].name) == 0;
         if (taken)
-            nuc_fail(p.cx, NUC_BAD_USAGE,
+            nuc_fail(cx, NUC_BAD_USAGE,
                      "%s: the name %s is taken, by the output or by another program: rename the file", planned[i].file,
                      planned[i].name);
     }

@@ -99,7 +99,7 @@ struct nuc_span nuc_make_package(struct nuc_context *cx, const struct nuc_progra
     set(&p, NUC_PACKAGE_CPU,
         add_text(&p, metadata != NULL && metadata->n_target > 0 && metadata->target->cpu != NULL ? metadata->target->cpu
                                                                                                  : ""));
-    struct nuc_table_files called = nuc_kernel_tables(p.cx, &view, 1, "package", "codegen");
+    struct nuc_table_files called = nuc_kernel_tables(cx, &view, 1, "package", "codegen");
     set(&p, NUC_PACKAGE_N_KERNELS, called.n_operators);
     set(&p, NUC_PACKAGE_N_BACKENDS, called.n_backends);
     set(&p, NUC_PACKAGE_NAMES, p.texts_at + p.texts.length);
@@ -109,9 +109,9 @@ struct nuc_span nuc_make_package(struct nuc_context *cx, const struct nuc_progra
         add_text(&p, called.backends[i]);
     const size_t header = nuc_align_up(p.texts_at + p.texts.length, NUC_PACKAGE_ALIGNMENT);
     if (header > NUC_PACKAGE_HEADER_MAX || image.size > INT32_MAX)
-        nuc_fail(p.cx, NUC_UNSUPPORTED, "%s: is too large for a package", view->file);
+        nuc_fail(cx, NUC_UNSUPPORTED, "%s: is too large for a package", view->file);
     const size_t size = header + image.size;
-    uint8_t *out = nuc_alloc(p.cx, size);
+    uint8_t *out = nuc_alloc(cx, size);
     set(&p, NUC_PACKAGE_AT_FORMAT, NUC_PACKAGE_FORMAT);
     set(&p, NUC_PACKAGE_HEADER_SIZE, header);
     set(&p, NUC_PACKAGE_PROGRAM_SIZE, image.size);

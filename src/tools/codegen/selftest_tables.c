@@ -87,8 +87,8 @@ const char *nuc_selftest_tables(struct nuc_context *cx, const struct nuc_program
     nuc_text_addf(&out, "static const struct nuc_selftest_node nodes[] = {\n");
     for (uint32_t i = 0; i < t->n_nodes; i++) {
         const struct nuc_selftest_node *n = &t->nodes[i];
-        nuc_text_addf(&out, "    {\"%s\", \"%s\", \"%s\", %s},\n", n->number, quoted(out.cx, n->name),
-                      quoted(out.cx, n->label), n->on_npu ? "true" : "false");
+        nuc_text_addf(&out, "    {\"%s\", \"%s\", \"%s\", %s},\n", n->number, quoted(cx, n->name), quoted(cx, n->label),
+                      n->on_npu ? "true" : "false");
     }
     nuc_text_addf(&out, "};\n\nstatic const struct nuc_selftest_check checks[] = {\n");
     for (uint32_t i = 0; i < t->n_checks; i++) {

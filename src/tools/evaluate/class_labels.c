@@ -312,8 +312,10 @@ static bool take(const struct nuc_scoring *s, size_t i, const struct nuc_array_i
         return whole;
     }
     if (o->score->is_integer) {
-        /* Class indices an integer output has for a label: 1, or along its last axis those of the best; 0: it does not
-         * fit. */
+        /*
+         * Class indices an integer output has for a label: 1, or along its last axis those of the best; 0: it does not
+         * fit.
+         */
         const struct nuc_tensor_info *t = &o->score->info;
         size_t ranks = holds(s, a, t, NO_AXIS)                      ? 1
                        : t->rank > 0 && holds(s, a, t, t->rank - 1) ? (size_t)t->sizes[t->rank - 1]

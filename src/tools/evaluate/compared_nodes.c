@@ -81,17 +81,15 @@ static void run_sample(const struct comparison *k, const struct group *g, size_t
     nuc_check(k->cx, nuc_model_run(g->quantized, g->inputs, g->quantized_out));
     nuc_check(k->cx, nuc_runner_run(g->program, g->inputs, g->program_out));
     nuc_check(k->cx, nuc_runner_run(k->runner, g->inputs, g->whole_out));
-    if (g->first == 0) {
-        /* The program as it is against what comes of compiling the quantized model with its inner values as outputs. */
-        for (size_t i = 0; i < g->n_own; i++) {
-            struct nuc_tensor_info t;
-            nuc_check(k->cx, nuc_model_output(g->quantized, i, &t));
-            size_t size = nuc_dtype_size(t.dtype);
-            for (size_t e = 0; e < t.bytes / size; e++) {
-                const char *a = g->program_out[i], *b = g->whole_out[i];
-                k->result->n_elements++;
-                k->result->n_unequal += memcmp(a + e * size, b + e * size, size) != 0;
-            }
+    /* The program as it is against what comes of compiling the quantized model with its inner values as outputs. */
+    for (size_t i = 0; g->first == 0 && i < g->n_own; i++) {
+        const char *a = g->program_out[i], *b = g->whole_out[i];
+        struct nuc_tensor_info t;
+        nuc_check(k->cx, nuc_model_output(g->quantized, i, &t));
+        size_t size = nuc_dtype_size(t.dtype);
+        for (size_t e = 0; e < t.bytes / size; e++) {
+            k->result->n_elements++;
+            k->result->n_unequal += memcmp(a + e * size, b + e * size, size) != 0;
         }
     }
     for (size_t i = 0; i < g->n; i++) {
@@ -122,22 +120,22 @@ static void run_group(struct comparison *k, size_t first)
         names[g.n] = k->scores[g.first + g.n].name;
     }
     g.n_own = nuc_model_n_outputs(k->quantized);
-    nuc_check(k->cx, nuc_model_expose(k->floating, float_names, g.n, &g.floating));
-    nuc_check(k->cx, nuc_model_expose(k->quantized, names, g.n, &g.quantized));
-    nuc_check(k->cx, nuc_partition(g.quantized, &partitioned));
-    nuc_check(k->cx, nuc_lower(partitioned, &lowered));
-    nuc_check(k->cx, nuc_program(lowered, &bytes, &size));
-    nuc_check(k->cx, nuc_runner_open_bytes(nuc_runner_compiler(k->runner), nuc_model_file(k->quantized), bytes, size,
-                                           NULL, &g.program));
-    g.inputs = nuc_alloc_array(k->cx, nuc_model_n_inputs(k->quantized), sizeof *g.inputs);
+    nuc_check(cx, nuc_model_expose(k->floating, float_names, g.n, &g.floating));
+    nuc_check(cx, nuc_model_expose(k->quantized, names, g.n, &g.quantized));
+    nuc_check(cx, nuc_partition(g.quantized, &partitioned));
+    nuc_check(cx, nuc_lower(partitioned, &lowered));
+    nuc_check(cx, nuc_program(lowered, &bytes, &size));
+    nuc_check(cx, nuc_runner_open_bytes(nuc_runner_compiler(k->runner), nuc_model_file(k->quantized), bytes, size, NULL,
+                                        &g.program));
+    g.inputs = nuc_alloc_array(cx, nuc_model_n_inputs(k->quantized), sizeof *g.inputs);
     g.float_out = blocks(k, g.floating, g.n_own + g.n);
     g.quantized_out = blocks(k, g.quantized, g.n_own + g.n);
     g.program_out = blocks(k, g.quantized, g.n_own + g.n);
     g.whole_out = blocks(k, g.quantized, g.n_own);
     for (size_t i = 0; i < g.n; i++) {
         struct nuc_tensor_info t;
-        nuc_check(k->cx, nuc_model_output(g.quantized, g.n_own + i, &t));
-        nuc_channel_sums_init(k->cx, &k->channels[g.first + i], &t);
+        nuc_check(cx, nuc_model_output(g.quantized, g.n_own + i, &t));
+        nuc_channel_sums_init(cx, &k->channels[g.first + i], &t);
     }
     nuc_progress(cx, "evaluate nodes", 0, k->data->n_samples);
     for (size_t i = 0; i < k->data->n_samples; i++) {

@@ -255,16 +255,15 @@ static void run_batch(struct nuc_scoring *s, size_t first, size_t count)
     const size_t n_inputs = nuc_runner_n_inputs(s->runner), n_outputs = s->result->n_outputs;
     const void *const *inputs = (const void *const *)s->batch_inputs;
     const double started = nuc_seconds();
-    /* The samples from `first` on are read. */
-    const size_t n = nuc_runner_n_inputs(s->runner);
     struct nuc_tensor_info t;
 
+    /* The samples from `first` on are read. */
     for (size_t k = 0; k < count; k++) {
         nuc_check(s->cx, nuc_dataset_sample(s->data, first + k, s->inputs));
-        for (size_t i = 0; i < n; i++) {
+        for (size_t i = 0; i < n_inputs; i++) {
             nuc_check(s->cx, nuc_runner_input(s->runner, i, &t));
             if (t.bytes > 0)
-                memcpy(s->batch_inputs[k * n + i], s->inputs[i], t.bytes);
+                memcpy(s->batch_inputs[k * n_inputs + i], s->inputs[i], t.bytes);
         }
     }
     if (nuc_dataset_begins(s->data, first))

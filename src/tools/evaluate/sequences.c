@@ -94,22 +94,21 @@ void nuc_count_step(struct nuc_scoring *s, size_t sample)
     if (s->reference != NULL)
         add(s, &s->result->last_step);
     for (size_t i = 0; i < s->result->n_outputs; i++) {
-        if (s->outputs[i].program_decisions != NULL) {
-            const struct nuc_scored_output *o = &s->outputs[i];
-            struct nuc_last_decisions *last = &o->score->last_step;
-            size_t n = nuc_decisions(&o->scores);
-            for (size_t k = 0; k < n; k++) {
-                int64_t p = o->program_decisions[k],
-                        r = s->reference != NULL ? o->reference_decisions[k] : NUC_UNDECIDED;
-                int64_t label = o->labels != NULL ? o->labels[sample * n + k] : s->options->ignore_label;
-                last->n_decisions++;
-                last->n_agree += p == r && p != NUC_UNDECIDED;
-                if (o->labels == NULL || label == s->options->ignore_label)
-                    continue;
-                last->n_labelled++;
-                last->n_program_right += p == label;
-                last->n_reference_right += r == label;
-            }
+        const struct nuc_scored_output *o = &s->outputs[i];
+        if (o->program_decisions == NULL)
+            continue;
+        struct nuc_last_decisions *last = &o->score->last_step;
+        size_t n = nuc_decisions(&o->scores);
+        for (size_t k = 0; k < n; k++) {
+            int64_t p = o->program_decisions[k], r = s->reference != NULL ? o->reference_decisions[k] : NUC_UNDECIDED;
+            int64_t label = o->labels != NULL ? o->labels[sample * n + k] : s->options->ignore_label;
+            last->n_decisions++;
+            last->n_agree += p == r && p != NUC_UNDECIDED;
+            if (o->labels == NULL || label == s->options->ignore_label)
+                continue;
+            last->n_labelled++;
+            last->n_program_right += p == label;
+            last->n_reference_right += r == label;
         }
     }
 }

@@ -107,6 +107,17 @@ static const char *numbers_text(struct nuc_context *cx, const float *numbers, si
 
 const struct nuc_evaluation_origin *nuc_origin_of(const struct nuc_scoring *s)
 {
+    static const char *const tasks[] = {
+        [NUC_TASK_CLASSIFY] = "classify",
+        [NUC_TASK_SEGMENT] = "segment",
+        [NUC_TASK_REGRESS] = "regress",
+    };
+    static const char *const resizes[] = {
+        [NUC_RESIZE_NONE] = "none",
+        [NUC_RESIZE_STRETCH] = "stretch",
+        [NUC_RESIZE_CROP] = "crop",
+    };
+    const struct nuc_options *options = nuc_compiler_options(s->c);
     struct nuc_evaluation_origin *o = nuc_alloc(s->cx, sizeof *o);
     size_t size;
     const void *image = nuc_runner_image(s->runner, &size);
@@ -121,31 +132,18 @@ const struct nuc_evaluation_origin *nuc_origin_of(const struct nuc_scoring *s)
         print = print_array(print, &s->data->arrays.items[i]);
     o->shared[NUC_SHARED_DATA] =
         nuc_hash_digits(s->cx, s->data->images != NULL ? print_images(s->cx, print, s->data) : print);
-    const char **shared = o->shared;
-    static const char *const tasks[] = {
-        [NUC_TASK_CLASSIFY] = "classify",
-        [NUC_TASK_SEGMENT] = "segment",
-        [NUC_TASK_REGRESS] = "regress",
-    };
-    static const char *const resizes[] = {
-        [NUC_RESIZE_NONE] = "none",
-        [NUC_RESIZE_STRETCH] = "stretch",
-        [NUC_RESIZE_CROP] = "crop",
-    };
-    shared[NUC_SHARED_TARGET] = nuc_compiler_options(s->c)->target;
-    shared[NUC_SHARED_TASK] = tasks[s->options->task];
+    o->shared[NUC_SHARED_TARGET] = options->target;
+    o->shared[NUC_SHARED_TASK] = tasks[s->options->task];
     if (s->options->class_axis != NUC_CLASS_AXIS_AUTO)
-        shared[NUC_SHARED_CLASS_AXIS] = nuc_format(s->cx, "%d", s->options->class_axis);
+        o->shared[NUC_SHARED_CLASS_AXIS] = nuc_format(s->cx, "%d", s->options->class_axis);
     if (s->options->ignore_label != NUC_NO_LABEL)
-        shared[NUC_SHARED_IGNORE_LABEL] = nuc_format(s->cx, "%" PRId64, s->options->ignore_label);
+        o->shared[NUC_SHARED_IGNORE_LABEL] = nuc_format(s->cx, "%" PRId64, s->options->ignore_label);
     if (s->options->max_disagreements != 0)
-        shared[NUC_SHARED_DISAGREEMENTS] = nuc_format(s->cx, "%zu", s->options->max_disagreements);
-    shared[NUC_SHARED_MEAN] =
-        numbers_text(s->cx, nuc_compiler_options(s->c)->image_mean, nuc_compiler_options(s->c)->n_image_mean);
-    shared[NUC_SHARED_STD] =
-        numbers_text(s->cx, nuc_compiler_options(s->c)->image_std, nuc_compiler_options(s->c)->n_image_std);
-    shared[NUC_SHARED_RESIZE] = resizes[nuc_compiler_options(s->c)->image_resize];
-    shared[NUC_SHARED_UNLIKE_CALIBRATION] = nuc_compiler_options(s->c)->unlike_calibration ? "on" : NULL;
+        o->shared[NUC_SHARED_DISAGREEMENTS] = nuc_format(s->cx, "%zu", s->options->max_disagreements);
+    o->shared[NUC_SHARED_MEAN] = numbers_text(s->cx, options->image_mean, options->n_image_mean);
+    o->shared[NUC_SHARED_STD] = numbers_text(s->cx, options->image_std, options->n_image_std);
+    o->shared[NUC_SHARED_RESIZE] = resizes[options->image_resize];
+    o->shared[NUC_SHARED_UNLIKE_CALIBRATION] = options->unlike_calibration ? "on" : NULL;
     return o;
 }
 

@@ -201,8 +201,9 @@ static const struct board *board_for(const struct project *p, const char *path, 
     if (cpu != NULL && strcmp(target->name, nuc_target_name(0)) != 0 && strcmp(cpu, target->cpu) != 0)
         nuc_fail(p->cx, NUC_BAD_USAGE, "%s: the program is for a %s, %s is not one: leave --target out", path, cpu,
                  target->name);
+    const char *own = cpu != NULL ? cpu : target->cpu;
     for (size_t i = 1; i < N_BOARDS; i++) {
-        if (strcmp(boards[i].cpu, cpu != NULL ? cpu : target->cpu) == 0)
+        if (strcmp(boards[i].cpu, own) == 0)
             return &boards[i];
     }
     return &boards[0];

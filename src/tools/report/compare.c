@@ -81,7 +81,7 @@ static struct nuc_json open_report(struct nuc_context *cx, const char *path)
     struct nuc_json schema = nuc_json_field(&root, "schema");
     int64_t number = nuc_json_int(&schema);
     if (number != 1)
-        nuc_fail(root.file->cx, NUC_BAD_INPUT,
+        nuc_fail(cx, NUC_BAD_INPUT,
                  "%s: is a report of schema %lld, this nucleon reads schema 1: make it again with this one", path,
                  (long long)number);
     return root;
@@ -207,11 +207,11 @@ static void put_all_changes(const struct comparing *k, json_t *to)
                  {"slower", true, true, 1},
                  {"better", false, true, LEAST_GAIN_DB},
                  {"worse", false, false, LEAST_GAIN_DB}};
-    struct change *changes = nuc_alloc_array(k->r->cx, (size_t)k->r->facts.n_nodes + 1, sizeof *changes);
+    struct nuc_context *cx = k->r->cx;
+    struct change *changes = nuc_alloc_array(cx, (size_t)k->r->facts.n_nodes + 1, sizeof *changes);
 
     for (size_t i = 0; i < sizeof kinds / sizeof kinds[0]; i++) {
         size_t n = find_changes(k, kinds[i].cycles, kinds[i].rose, kinds[i].least, changes);
-        struct nuc_context *cx = k->r->cx;
         json_t *list = nuc_put_array(cx, to, kinds[i].key);
         qsort(changes, n, sizeof *changes, by_size);
         for (size_t j = 0; j < n; j++) {
@@ -263,7 +263,7 @@ void nuc_put_report_compare(struct nuc_report *r)
     struct nuc_json model = nuc_json_field(&root, "model");
     struct nuc_json list = nuc_json_field(&root, "nodes");
     size_t count = nuc_json_count(&list);
-    k.old = nuc_alloc_array(k.r->cx, count + 1, sizeof *k.old);
+    k.old = nuc_alloc_array(r->cx, count + 1, sizeof *k.old);
     for (size_t i = 0; i < count; i++) {
         struct nuc_json node = nuc_json_item(&list, i), where = nuc_json_optional(&node, "where");
         struct nuc_json label = nuc_json_field(&node, "label"), cycles = nuc_json_field(&node, "cycles");

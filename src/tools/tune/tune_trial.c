@@ -91,10 +91,10 @@ static void keep_outputs(struct nuc_model *m, struct nuc_comparison *with, const
     void **outputs = make_outputs(cx, with, with->n_samples);
 
     for (size_t k = 0; k < with->n_samples; k++) {
-        nuc_check(nuc_model_context(m), nuc_dataset_sample(d, with->index[k], inputs));
+        nuc_check(cx, nuc_dataset_sample(d, with->index[k], inputs));
         if (nuc_dataset_begins(d, with->index[k]))
             nuc_model_reset(m);
-        nuc_check(nuc_model_context(m), nuc_model_run(m, inputs, outputs + k * with->n_outputs));
+        nuc_check(cx, nuc_model_run(m, inputs, outputs + k * with->n_outputs));
     }
     with->outputs = outputs;
 }
@@ -168,14 +168,14 @@ struct nuc_comparison *nuc_comparison_new(const struct nuc_model *m, struct nuc_
     with->n_inputs = nuc_model_n_inputs(m);
     with->n_outputs = nuc_model_n_outputs(m);
     with->has_states = nuc_model_n_states(m) > 0;
-    with->inputs = nuc_alloc_array(nuc_model_context(m), with->n_inputs + 1, sizeof *with->inputs);
-    with->infos = nuc_alloc_array(nuc_model_context(m), with->n_outputs + 1, sizeof *with->infos);
+    with->inputs = nuc_alloc_array(cx, with->n_inputs + 1, sizeof *with->inputs);
+    with->infos = nuc_alloc_array(cx, with->n_outputs + 1, sizeof *with->infos);
     for (size_t i = 0; i < with->n_inputs; i++) {
-        nuc_check(nuc_model_context(m), nuc_model_input(m, i, &with->inputs[i]));
+        nuc_check(cx, nuc_model_input(m, i, &with->inputs[i]));
         with->inputs[i].name = nuc_input_facts(m, i).name;
     }
     for (size_t i = 0; i < with->n_outputs; i++)
-        nuc_check(nuc_model_context(m), nuc_model_output(m, i, &with->infos[i]));
+        nuc_check(cx, nuc_model_output(m, i, &with->infos[i]));
     with->calibration = calibration;
     with->samples = has_own ? dataset : calibration;
     with->part = has_own ? NUC_SAMPLES_ALL : NUC_SAMPLES_HELD_OUT;
@@ -242,17 +242,17 @@ static void run_program(const struct nuc_model *m, const struct nuc_tried_progra
     const void **inputs = nuc_alloc_array(cx, with->n_inputs + 1, sizeof(void *));
     struct nuc_runner *r;
 
-    nuc_check(nuc_model_context(m), nuc_runner_open_bytes(c, nuc_model_file(m), p->bytes, p->size, NULL, &r));
+    nuc_check(cx, nuc_runner_open_bytes(c, nuc_model_file(m), p->bytes, p->size, NULL, &r));
     nuc_runner_suit(r, d);
     nuc_runner_float_outputs(r);
     for (size_t i = 0; i < with->n_outputs; i++)
         outputs[i] = nuc_alloc(cx, with->infos[i].bytes + 1);
     size_t n_samples = is_like_model(r, with) ? with->n_samples : 0;
     for (size_t k = 0; k < n_samples; k++) {
-        nuc_check(nuc_model_context(m), nuc_dataset_sample(d, with->index[k], inputs));
+        nuc_check(cx, nuc_dataset_sample(d, with->index[k], inputs));
         if (nuc_dataset_begins(d, with->index[k]))
-            nuc_check(nuc_model_context(m), nuc_runner_reset(r));
-        nuc_check(nuc_model_context(m), nuc_runner_run(r, inputs, outputs));
+            nuc_check(cx, nuc_runner_reset(r));
+        nuc_check(cx, nuc_runner_run(r, inputs, outputs));
         void *const *wanted = with->outputs + k * with->n_outputs;
         for (size_t i = 0; i < with->n_outputs; i++) {
             if (wanted[i] != NULL)
@@ -268,7 +268,7 @@ static void run_program(const struct nuc_model *m, const struct nuc_tried_progra
     size_t n = 0;
     for (size_t i = 0; i < with->n_outputs; i++) {
         const struct nuc_sqnr *one = &s.outputs[i];
-        if (with->n_samples == 0 || with->outputs[i] == NULL)
+        if (with->outputs[i] == NULL)
             continue;
         total += one->signal > 0 ? one->noise / one->signal : one->noise;
         n++;

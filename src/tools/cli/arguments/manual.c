@@ -180,9 +180,8 @@ void cli_print_command_page(const struct cli_command *command)
     }
     put_heading("EXAMPLES");
     /* Lines as they are. */
-    const char *text = command->examples;
     cli_put(".EX\n");
-    put_characters(text, strlen(text));
+    put_characters(command->examples, strlen(command->examples));
     cli_put("\n.EE\n");
     put_exit_codes();
     put_heading("SEE ALSO");

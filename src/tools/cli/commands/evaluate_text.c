@@ -47,12 +47,12 @@ static void print_outputs(const struct nuc_evaluation *e)
         const struct nuc_output_score *o = &e->outputs[i];
         const struct nuc_deviation *d = &o->deviation;
         char shape[64], db[32];
-        size_t size = sizeof shape;
-        size_t n = (size_t)snprintf(shape, size, "[");
-        for (size_t k = 0; k < o->info.rank && n < size; k++)
-            n += (size_t)snprintf(shape + n, size - n, "%s%lld", k == 0 ? "" : ", ", (long long)o->info.sizes[k]);
-        if (n < size)
-            snprintf(shape + n, size - n, "]");
+        size_t n = (size_t)snprintf(shape, sizeof shape, "[");
+        for (size_t k = 0; k < o->info.rank && n < sizeof shape; k++)
+            n += (size_t)snprintf(shape + n, sizeof shape - n, "%s%lld", k == 0 ? "" : ", ",
+                                  (long long)o->info.sizes[k]);
+        if (n < sizeof shape)
+            snprintf(shape + n, sizeof shape - n, "]");
         cli_printf("%-22.22s %-18.18s", o->name, shape);
         if (o->is_integer) {
             cli_printf(" %7.2f %%  of %zu elements equal\n", percent(d->n_equal, d->n_elements), d->n_elements);

@@ -56,15 +56,12 @@ static void put_string(FILE *to, const char *text)
         uint32_t c = nuc_text_character(p, &bytes);
         if (bytes == 0)
             fprintf(to, "\\\\x%02x", (unsigned)(unsigned char)*p);
-        else {
-            if (c > 0xffff)
-                fprintf(to, "\\u%04x\\u%04x", (unsigned)(0xd800 + ((c - 0x10000) >> 10)),
-                        (unsigned)(0xdc00 + (c & 0x3ff)));
-            else if (c > 0x7e || c < 0x20)
-                fprintf(to, "\\u%04x", (unsigned)c);
-            else
-                fprintf(to, "%s%c", c == '"' || c == '\\' ? "\\" : "", (int)c);
-        }
+        else if (c > 0xffff)
+            fprintf(to, "\\u%04x\\u%04x", (unsigned)(0xd800 + ((c - 0x10000) >> 10)), (unsigned)(0xdc00 + (c & 0x3ff)));
+        else if (c > 0x7e || c < 0x20)
+            fprintf(to, "\\u%04x", (unsigned)c);
+        else
+            fprintf(to, "%s%c", c == '"' || c == '\\' ? "\\" : "", (int)c);
     }
     fputc('"', to);
 }
