@@ -97,8 +97,7 @@ bool nuc_cm_lower_permute(struct nuc_cm *c, struct nuc_node *node)
     const struct nuc_meta *in = &m.in.node->vals[0];
     struct nuc_meta placed = node->vals[0];
     bool in_place = !c->options->reference_compat && !nuc_is_static(m.in.node) && stays_in_place(in, perm, &placed);
-    bool small = in->rank >= 1 && in->rank <= 4 && !nuc_is_static(m.in.node);
-    small = small && m.in.dtype == NUC_I8;
+    bool small = m.in.dtype == NUC_I8 && in->rank >= 1 && in->rank <= 4 && !nuc_is_static(m.in.node);
     enum nuc_op op = in_place ? NUC_OP_NUCLEON_PERMUTE_VIEW : small ? NUC_OP_CORTEXM_TRANSPOSE : NUC_OP_PERMUTE;
     bool as_it_is = in_place || c->options->reference_compat || nuc_is_static(m.in.node);
     struct nuc_node *before = nuc_cm_place(&m.out);

@@ -6,7 +6,6 @@
 #include "device/signal/micro.h"
 #include "ir/args.h"
 #include "ir/conv_args.h"
-#include "ir/op_list.h"
 
 /*
  * One operand `x` and one result `y` of a call. Operators of a family name their arguments alike: the schema says where

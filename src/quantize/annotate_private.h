@@ -10,7 +10,7 @@ struct nuc_annotator {
     bool reference_compat, one_scale; /* as in struct nuc_quantize_options */
     bool no_kernels;                  /* everything is computed in float: sums have any parameters */
     bool averages_apart;           /* of NUC_FORM_MEAN: the kernel of the CPU that has parameters of its own is there */
-    const struct nuc_apart *apart; /* the same */
+    const struct nuc_apart *apart; /* as in struct nuc_quantize_options */
     int64_t max_matrix_inputs;     /* as in struct nuc_quantize_options */
     struct nuc_qspec specs[NUC_SIDE_COUNT][NUC_SPEC_COUNT];
     enum nuc_side plain_side; /* of nodes of int8, but for those that end on the CPU beside an NPU */

@@ -93,12 +93,11 @@ static bool has_scale_for_each_row(const struct nuc_annotator *a, enum nuc_side 
         return weight->vals[0].sizes[1] <= a->max_matrix_inputs;
     if (side == NUC_SIDE_WIDE) /* as many cycles either way */
         return true;
-    /*
-     * A scale for each output is to take a fifth of the power off the rounding of weights [O, I], steps of s giving
-     * s^2 / 12.
-     */
     if (nuc_elements(&node->vals[0]) > 2 * weight->vals[0].sizes[0])
         return true;
+    /*
+     * Whether a scale for each output takes a fifth of the power off the rounding of weights: steps of s give s^2 / 12.
+     */
     const float *w = nuc_const_contiguous(a->g, weight);
     int64_t rows = weight->vals[0].sizes[0], row = weight->vals[0].sizes[1];
     double greatest = 0, sum = 0;

@@ -67,8 +67,9 @@ static void normalize_dim_order(struct nuc_meta *meta)
 const void *nuc_quantize_constant(struct nuc_graph *from, const struct nuc_node *node, const float *values,
                                   const struct nuc_observer *o, struct nuc_meta *meta)
 {
-    /* Fails when the channels of the constant are not those of the observer. */
     struct nuc_slices s = nuc_slices_along(&node->vals[0], o->spec.ch_axis);
+
+    /* The channels of the constant are to be those of the observer. */
     if (o->spec.ch_axis >= 0 && (o->spec.ch_axis >= node->vals[0].rank || s.channels != o->n))
         nuc_fail(from->cx, NUC_BAD_INPUT, "%s: %s does not have one value for each of %u channels", from->file,
                  nuc_node_text(from->cx, node), (unsigned)o->n);

@@ -188,15 +188,15 @@ struct nuc_sharing *nuc_share(struct nuc_graph *g, struct nuc_annotation **annot
     struct nuc_sharing *s = nuc_alloc(g->cx, sizeof *s);
 
     uint32_t count = 0;
-    for (const struct nuc_node *n = b.g->first; n != NULL; n = n->next) {
-        const struct nuc_annotation *a = b.annotations[n->id];
+    for (const struct nuc_node *n = g->first; n != NULL; n = n->next) {
+        const struct nuc_annotation *a = annotations[n->id];
         if (a != NULL)
             count += a->n_inputs + (a->output.kind != NUC_QSPEC_NONE);
     }
-    b.entries = nuc_alloc_array(b.g->cx, count, sizeof *b.entries);
-    b.first_entry = nuc_alloc_array(b.g->cx, b.g->next_id, sizeof *b.first_entry);
-    for (struct nuc_node *k = b.g->first; k != NULL; k = k->next) {
-        const struct nuc_annotation *a = b.annotations[k->id];
+    b.entries = nuc_alloc_array(g->cx, count, sizeof *b.entries);
+    b.first_entry = nuc_alloc_array(g->cx, g->next_id, sizeof *b.first_entry);
+    for (struct nuc_node *k = g->first; k != NULL; k = k->next) {
+        const struct nuc_annotation *a = annotations[k->id];
         if (a == NULL)
             continue;
         b.first_entry[k->id] = b.n_entries;
@@ -216,9 +216,9 @@ struct nuc_sharing *nuc_share(struct nuc_graph *g, struct nuc_annotation **annot
             unite(&b, with, i);
     }
     unite_states(&b);
-    struct numbering n = {nuc_alloc_array(b.g->cx, b.n_entries, sizeof *n.group_of_root),
-                          nuc_alloc_array(b.g->cx, b.n_entries, sizeof *n.group)};
-    s->groups = nuc_alloc_array(b.g->cx, b.n_entries, sizeof *s->groups);
+    struct numbering n = {nuc_alloc_array(g->cx, b.n_entries, sizeof *n.group_of_root),
+                          nuc_alloc_array(g->cx, b.n_entries, sizeof *n.group)};
+    s->groups = nuc_alloc_array(g->cx, b.n_entries, sizeof *s->groups);
     for (uint32_t i = 0; i < b.n_entries; i++)
         n.group_of_root[i] = NUC_NO_GROUP;
     for (uint32_t i = 0; i < b.n_entries; i++) {
@@ -228,15 +228,15 @@ struct nuc_sharing *nuc_share(struct nuc_graph *g, struct nuc_annotation **annot
         n.group[i] = n.group_of_root[root];
     }
     const uint32_t *group = n.group;
-    s->output_group = nuc_alloc_array(b.g->cx, b.g->next_id, sizeof *s->output_group);
-    s->input_groups = nuc_alloc_array(b.g->cx, b.g->next_id, sizeof *s->input_groups);
-    for (const struct nuc_node *i = b.g->first; i != NULL; i = i->next) {
-        const struct nuc_annotation *a = b.annotations[i->id];
+    s->output_group = nuc_alloc_array(g->cx, g->next_id, sizeof *s->output_group);
+    s->input_groups = nuc_alloc_array(g->cx, g->next_id, sizeof *s->input_groups);
+    for (const struct nuc_node *i = g->first; i != NULL; i = i->next) {
+        const struct nuc_annotation *a = annotations[i->id];
         s->output_group[i->id] = NUC_NO_GROUP;
         if (a == NULL)
             continue;
         uint32_t first = b.first_entry[i->id];
-        s->input_groups[i->id] = nuc_copy(b.g->cx, &group[first], a->n_inputs * sizeof *group);
+        s->input_groups[i->id] = nuc_copy(g->cx, &group[first], a->n_inputs * sizeof *group);
         if (a->output.kind != NUC_QSPEC_NONE)
             s->output_group[i->id] = group[first + a->n_inputs];
     }

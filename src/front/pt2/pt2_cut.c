@@ -115,7 +115,8 @@ void nuc_import_or_cut(struct nuc_importer *im, const struct nuc_json *node,
     im->n_cut_reads = n_cut_reads; /* of operators in a region that is left out as a whole */
     while (im->g->last != last)
         nuc_remove_node(im->g, im->g->last);
-    if (!im->misses_value || !im->is_cut) /* else it reads what was left out */ {
+    /* Else it reads what was left out. */
+    if (!im->misses_value || !im->is_cut) {
         struct nuc_json name = nuc_json_optional(node, "name"), metadata = nuc_json_optional(node, "metadata");
         const char *text = nuc_strdup(im->cx, im->cx->message);
         const struct nuc_source *source = nuc_read_source(im->cx, &metadata);

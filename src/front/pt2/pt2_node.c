@@ -333,7 +333,7 @@ static void import_node(struct nuc_importer *im, const struct nuc_json *json)
     if (form.op == NUC_OP_COUNT)
         nuc_fail_unknown(im, json);
     /* By the name that it has here, an archive of nucleon's has it, of the parts. */
-    const bool is_own = form.op != NUC_OP_COUNT && strcmp(nuc_op_name(form.op, NUC_ATEN), name) == 0;
+    const bool is_own = strcmp(nuc_op_name(form.op, NUC_ATEN), name) == 0;
     if ((!is_own && form.op == nuc_find_complex_op(name)) ||
         (im->scope->has_complex && nuc_is_complex_call(im, json))) {
         nuc_import_complex(im, form, json);

@@ -1,10 +1,7 @@
 #include "front/sensor/front_end.h"
 
-#include <string.h>
-
 #include "data/metadata.h"
 #include "front/sensor/sensor.h"
-#include "ir/args.h"
 #include "ir/quant.h"
 #include "rewrite/insert.h"
 

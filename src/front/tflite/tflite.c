@@ -494,13 +494,13 @@ struct nuc_graph *nuc_import_litert(struct nuc_context *cx, const struct nuc_lt_
                         .eight_bit_weights = io != NULL && io->eight_bit_weights};
     nuc_ti_prepare(&ti, &s);
     /* Where obstacles are collected, an input that cannot be is one, and what reads it is left out. */
-    int32_t *kept = nuc_alloc_array(ti.cx, (size_t)s.n_inputs + 1, sizeof *kept);
+    int32_t *kept = nuc_alloc_array(cx, (size_t)s.n_inputs + 1, sizeof *kept);
     uint32_t count = 0;
     for (uint32_t i = 0; i < s.n_inputs; i++) {
-        if (ti.cx->obstacles == NULL)
+        if (cx->obstacles == NULL)
             import_input(&ti, i);
-        else if (nuc_attempt(ti.cx, import_input_in_attempt, &(struct importing){&ti, i}) != NUC_OK) {
-            nuc_add_obstacle(ti.cx, ti.m->file, &(struct nuc_obstacle){.text = nuc_strdup(ti.cx, ti.cx->message)});
+        else if (nuc_attempt(cx, import_input_in_attempt, &(struct importing){&ti, i}) != NUC_OK) {
+            nuc_add_obstacle(cx, m->file, &(struct nuc_obstacle){.text = nuc_strdup(cx, cx->message)});
             continue;
         }
         kept[count++] = s.inputs[i];

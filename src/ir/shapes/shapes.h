@@ -113,6 +113,11 @@ struct nuc_meta nuc_shape_broadcast(const struct nuc_shape_call *c, uint32_t fir
 struct nuc_meta nuc_shape_picked(const struct nuc_shape_call *c, uint32_t arg);
 bool nuc_shape_has_masks(const struct nuc_shape_call *c, uint32_t arg);
 
+/* Why an index that is a mask is refused. */
+#define NUC_INDEX_IS_MASK                                                                                              \
+    "the index is a mask, so that the shape depends on the data, where a program has fixed memory: use torch.where "   \
+    "or a product with the mask"
+
 /* ---- rules: those of families, and of the rows SHAPE of ops.def, some of which name one rule several times ---- */
 
 nuc_shape_rule nuc_shape_conv, nuc_shape_compare, nuc_shape_quantize_per_tensor, nuc_shape_dequantize_per_tensor,

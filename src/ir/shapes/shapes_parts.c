@@ -301,8 +301,7 @@ static void read_indices(const struct nuc_shape_call *c, uint32_t arg, struct in
             return;
         }
         if (index->dtype == NUC_BOOL)
-            nuc_shape_fail(c, "the index is a mask, so that the shape depends on the data, where a program has fixed "
-                              "memory: use torch.where or a product with the mask");
+            nuc_shape_fail(c, NUC_INDEX_IS_MASK);
         if (index->dtype != NUC_I64 && index->dtype != NUC_I32)
             nuc_shape_fail(c, "an index is %s instead of int64 or int32", nuc_dtype_name(index->dtype));
         for (uint32_t k = 0; k < wide.rank; k++) {

@@ -123,16 +123,15 @@ static struct nuc_arrangement *set_up(struct nuc_ltb *b)
     for (uint32_t i = 0; i < s->n_inputs; i++)
         new_value(a, s->inputs[i], NUC_BOUNDARY);
     for (uint32_t i = 0; i < s->n_ops; i++) {
-        if (!follow_transpose(a, &s->ops[i]) && !follow_reshape(a, &s->ops[i])) {
-            const struct nuc_lt_op *op = &s->ops[i];
-            struct nuc_arranged_op *o = &a->ops[a->n_ops];
-            nuc_arrange_describe(a, o, op);
-            for (uint32_t k = 0; k < op->n_inputs; k++)
-                add_reader(a, op->inputs[k], a->n_ops, k);
-            for (uint32_t k = 0; k < op->n_outputs; k++)
-                new_value(a, op->outputs[k], a->n_ops);
-            a->n_ops++;
-        }
+        const struct nuc_lt_op *op = &s->ops[i];
+        if (follow_transpose(a, op) || follow_reshape(a, op))
+            continue;
+        nuc_arrange_describe(a, &a->ops[a->n_ops], op);
+        for (uint32_t k = 0; k < op->n_inputs; k++)
+            add_reader(a, op->inputs[k], a->n_ops, k);
+        for (uint32_t k = 0; k < op->n_outputs; k++)
+            new_value(a, op->outputs[k], a->n_ops);
+        a->n_ops++;
     }
     for (uint32_t i = 0; i < s->n_outputs; i++)
         add_reader(a, s->outputs[i], NUC_BOUNDARY, i);

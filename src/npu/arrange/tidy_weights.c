@@ -14,12 +14,12 @@ static int32_t only_reader(const struct nuc_ltb *b, const struct nuc_lt_uses *u,
 static bool is_boundary_transpose(const struct nuc_ltb *b, const struct nuc_lt_op *op)
 {
     const int32_t *perm = nuc_ltb_perm_of(b, op);
+    int32_t expected[NUC_MAX_RANK];
 
-    uint32_t rank = nuc_ltb_at(b, op->inputs[0])->rank;
     if (perm == NULL || !nuc_ltb_is_last(b, op->inputs[0]) ||
         nuc_ltb_format(b, op->outputs[0]) != NUC_LTB_CHANNELS_FIRST)
         return false;
-    int32_t expected[NUC_MAX_RANK];
+    uint32_t rank = nuc_ltb_at(b, op->inputs[0])->rank;
     nuc_perm_to_first(expected, rank);
     return memcmp(perm, expected, rank * sizeof *perm) == 0;
 }
@@ -63,8 +63,7 @@ bool nuc_tidy_permute_weights(struct nuc_ltb *b)
         memcpy(shape, nuc_ltb_at(b, y)->shape, sizeof shape);
         shape[0] = nuc_ltb_at(b, ops[reader].inputs[1])->shape[0];
         nuc_perm_to_last(perm, rank);
-        int32_t weights = nuc_ltb_permuted_constant(b, ops[reader].inputs[1], "", shape, rank, perm);
-        ops[reader].inputs[1] = weights;
+        ops[reader].inputs[1] = nuc_ltb_permuted_constant(b, ops[reader].inputs[1], "", shape, rank, perm);
         ops[reshape].inputs[0] = ops[i].inputs[0];
         drop[i] = true;
     }

@@ -344,11 +344,11 @@ static void add_members(struct nuc_graph *g, struct nuc_partitions *out)
             push(g, &all[n->partition].outputs, n);
     }
     for (uint32_t i = 0; i < out->count; i++) {
+        struct boundary *b = &all[i];
         for (uint32_t k = 0; k < out->items[i].n_nodes; k++) {
-            struct boundary *b = &all[i];
+            const struct nuc_node *node = out->items[i].nodes[k];
             struct nuc_cursor at = {0, 0};
-            for (struct nuc_node *in = nuc_next_input(out->items[i].nodes[k], &at); in != NULL;
-                 in = nuc_next_input(out->items[i].nodes[k], &at)) {
+            for (struct nuc_node *in = nuc_next_input(node, &at); in != NULL; in = nuc_next_input(node, &at)) {
                 bool inside = nuc_is_call(in) && in->partition == b->index;
                 if (inside || b->seen[in->id] == (uint32_t)b->index + 1)
                     continue;

@@ -92,7 +92,7 @@ static bool see_channels(struct nuc_context *cx, struct nuc_observer *o, const s
         uint32_t channel = (uint32_t)(i % s.channels);
         bool first = !o->seen && i < s.channels;
         float min, max;
-        if (!nuc_min_max((x + i * s.inner), s.inner, &min, &max) || isinf(min) || isinf(max))
+        if (!nuc_min_max(x + i * s.inner, s.inner, &min, &max) || isinf(min) || isinf(max))
             return false;
         o->min[channel] = first || min < o->min[channel] ? min : o->min[channel];
         o->max[channel] = first || max > o->max[channel] ? max : o->max[channel];

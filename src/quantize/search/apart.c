@@ -64,11 +64,15 @@ struct nuc_apart *nuc_quantize_find_apart(struct nuc_calibration *c)
     struct nuc_apart *found = nuc_alloc(c->g->cx, sizeof *found);
     uint32_t *looked_at = NULL, queries = 0;
 
-    for (const struct nuc_node *n = c->g->first; n != NULL && has_both_parts(c->samples); n = n->next) {
-        const uint32_t group = c->observed[n->id].output, count = n->op == NUC_OP_CAT ? nuc_inputs(n, NULL, 0) : 0;
+    if (!has_both_parts(c->samples))
+        return NULL;
+    for (const struct nuc_node *n = c->g->first; n != NULL; n = n->next) {
+        const uint32_t group = c->observed[n->id].output, count = nuc_inputs(n, NULL, 0);
+        if (n->op != NUC_OP_CAT || group == NUC_NO_GROUP)
+            continue;
         struct nuc_node **inputs = nuc_alloc_array(c->g->cx, count, sizeof *inputs);
         nuc_inputs(n, inputs, count);
-        for (uint32_t i = 0; group != NUC_NO_GROUP && i < count; i++) {
+        for (uint32_t i = 0; i < count; i++) {
             const struct nuc_node *maker = maker_of(c, inputs[i], group);
             if (c->observed[inputs[i]->id].output != group || nuc_is_static(maker) ||
                 width(c->shown[n->id]) < FAR_TOO_LARGE * width(c->shown[maker->id]))

@@ -730,29 +730,30 @@ bool nuc_resolve_writes(struct nuc_graph *g)
         if (n->id < w.n_places)
             visit(&w, n);
     }
-    /* What the states become is returned after all else: of those the graph had before, what it said unless it wrote.
+    /*
+     * What the states become is returned after all else: of those the graph had before, what it said unless it wrote.
      */
-    struct nuc_node *output = nuc_output_node(w.g);
+    struct nuc_node *output = nuc_output_node(g);
     const struct nuc_arg given = output->args[NUC_ARG(OUTPUT, values)];
-    uint32_t n_states = nuc_n_states(w.g), count = n_results, n_old = n_results;
-    struct nuc_node **values = nuc_alloc_array(w.g->cx, (size_t)n_results + n_states, sizeof(struct nuc_node *));
+    uint32_t n_states = nuc_n_states(g), count = n_results, n_old = n_results;
+    struct nuc_node **values = nuc_alloc_array(g->cx, (size_t)n_results + n_states, sizeof(struct nuc_node *));
     w.at = output;
     for (uint32_t i = 0; i < n_results; i++)
         values[i] = given.u.nodes[i];
-    for (struct nuc_node *n = w.g->first; nuc_is_placeholder(n); n = n->next) {
+    for (struct nuc_node *n = g->first; nuc_is_placeholder(n); n = n->next) {
         bool was_one = n->id < w.n_places && w.was_state[n->id];
         if (nuc_is_state(n))
             values[count++] = was_one && place_of(&w, n)->writes == 0 ? given.u.nodes[n_old] : read_value(&w, n);
         n_old += was_one;
     }
     if (n_states > 0)
-        nuc_set_arg_nodes(output, w.g, NUC_ARG(OUTPUT, values), values, count);
+        nuc_set_arg_nodes(output, g, NUC_ARG(OUTPUT, values), values, count);
     /* A copy of a constant is the constant, unless it is written to. */
-    for (struct nuc_node *n = w.g->first; n != NULL; n = n->next) {
+    for (struct nuc_node *n = g->first; n != NULL; n = n->next) {
         if (n->op != NUC_OP_CLONE || n->id >= w.n_places || w.places[n->id].writes > 0 || operand(n) == NULL ||
             !nuc_is_static(operand(n)) || n->args[NUC_ARG(CLONE, memory_format)].kind == NUC_ARG_MEMORY_FORMAT)
             continue;
-        nuc_replace_uses(w.g, n, operand(n), NULL);
+        nuc_replace_uses(g, n, operand(n), NULL);
     }
     nuc_remove_dead(g);
     return w.changed;

@@ -5,6 +5,7 @@
  */
 #include <string.h>
 
+#include "ir/shapes/shapes.h"
 #include "rewrite/expand/expand.h"
 #include "rewrite/formula/term.h"
 
@@ -95,22 +96,19 @@ void nuc_check_masked(struct nuc_graph *g)
     const struct nuc_node **by = NULL; /* by node id: the index that chose its elements */
 
     for (struct nuc_node *n = g->first; n != NULL; n = n->next) {
-        struct nuc_node **inputs;
         const struct nuc_node *chosen = NULL;
-        if (n->op == NUC_OP_INDEX && mask_in(n, NUC_ARG(INDEX, indices)) != NULL && by == NULL)
+        struct nuc_cursor at = {0, 0};
+        bool chooses = n->op == NUC_OP_INDEX && mask_in(n, NUC_ARG(INDEX, indices)) != NULL;
+        if (chooses && by == NULL)
             by = nuc_alloc_array(g->cx, g->next_id, sizeof *by);
         if (by == NULL)
             continue;
-        uint32_t count = nuc_inputs(n, NULL, 0);
-        inputs = nuc_alloc_array(g->cx, count, sizeof *inputs);
-        nuc_inputs(n, inputs, count);
-        for (uint32_t i = 0; i < count && chosen == NULL; i++)
-            chosen = by[inputs[i]->id];
+        for (const struct nuc_node *in = nuc_next_input(n, &at); in != NULL && chosen == NULL;
+             in = nuc_next_input(n, &at))
+            chosen = by[in->id];
         if (chosen != NULL && !takes_chosen(g, n, chosen, by))
-            nuc_expand_fail(g, chosen,
-                            "the index is a mask, so that the shape depends on the data, where a program has fixed "
-                            "memory: use torch.where or a product with the mask");
-        if (n->op == NUC_OP_INDEX && chosen == NULL && mask_in(n, NUC_ARG(INDEX, indices)) != NULL)
+            nuc_expand_fail(g, chosen, NUC_INDEX_IS_MASK);
+        if (chooses && chosen == NULL)
             chosen = n;
         by[n->id] = n->op == NUC_OP_INDEX_PUT ? NULL : chosen;
     }

@@ -1,7 +1,5 @@
 #include "rewrite/npu_forms/npu_forms.h"
 
-#include "rewrite/insert.h"
-
 bool nuc_can_view(const struct nuc_support *s, uint32_t rank)
 {
     struct nuc_meta meta = {.dtype = NUC_F32, .rank = (uint8_t)rank};
@@ -24,19 +22,4 @@ bool nuc_is_written(const struct nuc_node *x)
             return true;
     }
     return false;
-}
-
-struct nuc_node *nuc_insert_with_operands(struct nuc_graph *g, struct nuc_node *node, const struct nuc_node *x,
-                                          struct nuc_node *const *operands, uint32_t count)
-{
-    struct nuc_node *made = nuc_insert(g, node, x->op, x);
-
-    nuc_set_args(g, made, NUC_ARGS(nuc_node_arg(operands[0])));
-    for (uint32_t i = 1; i < x->n_args; i++) {
-        nuc_copy_arg(g, made, i, x, i);
-        if (i < count && operands[i] != NULL)
-            nuc_set_arg_node(made, g, i, operands[i]);
-    }
-    nuc_infer_shape(g, made);
-    return made;
 }

@@ -79,10 +79,6 @@ struct nuc_places {
 
 struct nuc_places nuc_places_of(struct nuc_graph *g, const struct nuc_node *node);
 
-/* The operator x once more, of other operands where there are some, the first one in any case. */
-struct nuc_node *nuc_insert_with_operands(struct nuc_graph *g, struct nuc_node *node, const struct nuc_node *x,
-                                          struct nuc_node *const *operands, uint32_t count);
-
 /* One float32 tensor with elements. */
 bool nuc_is_float_value(const struct nuc_node *x);
 

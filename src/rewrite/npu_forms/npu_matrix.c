@@ -50,9 +50,8 @@ static struct nuc_node *dense(struct nuc_graph *g, struct nuc_node *node, struct
                               struct nuc_node *bias)
 {
     /* The sizes of x with the last one replaced. */
-    struct nuc_meta m = nuc_meta_make(NUC_F32, x->vals[0].sizes, x->vals[0].rank);
-    m.sizes[m.rank - 1] = weight->vals[0].sizes[0];
-    const struct nuc_meta out = m;
+    struct nuc_meta out = nuc_meta_make(NUC_F32, x->vals[0].sizes, x->vals[0].rank);
+    out.sizes[out.rank - 1] = weight->vals[0].sizes[0];
     struct nuc_node *product =
         nuc_emit(g, node, NUC_OP_LINEAR, node,
                  NUC_ARGS(nuc_node_arg(as_rows(g, node, x)), nuc_node_arg(weight), nuc_node_arg(bias)));
@@ -538,12 +537,11 @@ static const struct nuc_node *masked_rows_of(struct nuc_graph *g, const struct n
 static bool form_safe_softmax_applies(const struct nuc_support *s, const struct nuc_node *node)
 {
     const struct nuc_node *kept = nuc_arg_node(node, NUC_ARG(WHERE, other));
-    const struct nuc_node *x = masked_rows_of(s->g, nuc_arg_node(node, NUC_ARG(WHERE, condition)));
+    const struct nuc_node *scores = masked_rows_of(s->g, nuc_arg_node(node, NUC_ARG(WHERE, condition)));
 
-    /* No row of the scores is minus infinity as a whole. */
-    const struct nuc_node *scores = x;
-    if (x == NULL || !nuc_is_float_value(kept) || !nuc_same_sizes(&kept->vals[0], &node->vals[0]))
+    if (scores == NULL || !nuc_is_float_value(kept) || !nuc_same_sizes(&kept->vals[0], &node->vals[0]))
         return false;
+    /* No row of the scores is minus infinity as a whole. */
     const struct nuc_node *whole = scores;
     while (nuc_is_float_value(whole) && from_end(whole, 0) == from_end(scores, 0)) {
         scores = whole;

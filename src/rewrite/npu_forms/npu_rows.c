@@ -354,6 +354,22 @@ static struct nuc_node *taken(struct nuc_graph *g, struct nuc_node *node, struct
     return nuc_insert_floats(g, node, to, m.sizes, m.rank);
 }
 
+/* The operator x once more, of other operands where there are some, the first one in any case. */
+static struct nuc_node *insert_with_operands(struct nuc_graph *g, struct nuc_node *node, const struct nuc_node *x,
+                                             struct nuc_node *const *operands, uint32_t count)
+{
+    struct nuc_node *made = nuc_insert(g, node, x->op, x);
+
+    nuc_set_args(g, made, NUC_ARGS(nuc_node_arg(operands[0])));
+    for (uint32_t i = 1; i < x->n_args; i++) {
+        nuc_copy_arg(g, made, i, x, i);
+        if (i < count && operands[i] != NULL)
+            nuc_set_arg_node(made, g, i, operands[i]);
+    }
+    nuc_infer_shape(g, made);
+    return made;
+}
+
 static struct nuc_node *to_operator_of_part(struct nuc_graph *g, struct nuc_node *node)
 {
     struct nuc_node *x = nuc_operand(g, node, NUC_SELF), *made;
@@ -383,7 +399,7 @@ static struct nuc_node *to_operator_of_part(struct nuc_graph *g, struct nuc_node
         if (operands[i] != NULL && follows(x, i, p.dim, &from) && from != NO_DIM)
             operands[i] = taken(g, node, operands[i], (struct nuc_places){p.at, p.count, from});
     }
-    return nuc_insert_with_operands(g, node, x, operands, NUC_MAX_RANK);
+    return insert_with_operands(g, node, x, operands, NUC_MAX_RANK);
 }
 
 /* ---- rows of a norm that are known ---- */

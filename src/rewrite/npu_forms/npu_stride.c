@@ -265,8 +265,10 @@ static struct nuc_node *to_plain_slices(struct nuc_graph *g, struct nuc_node *no
 
     for (uint32_t d = 0; d < s.rank; d++) {
         int64_t last = s.start[d] + (s.count[d] - 1) * (is_stepped(&s, d) ? s.step[d] : 1);
-        /* A pooling begins with the first element, and takes what is left over at the end only where a window starts
-         * there. */
+        /*
+         * A pooling begins with the first element, and takes what is left over at the end only where a window starts
+         * there.
+         */
         if (!is_stepped(&s, d) ||
             (pooled && (s.start[d] > 0 || (value->vals[0].sizes[d] - 1) / s.step[d] >= s.count[d])))
             value = nuc_insert_part(g, node, value, d, s.start[d], last + 1);

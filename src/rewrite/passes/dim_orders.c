@@ -38,7 +38,7 @@ static bool bypass_copies(struct nuc_graph *g, bool changing)
 
     for (struct nuc_node *n = g->first; n != NULL; n = n->next) {
         /* An output of the program keeps a value of its own. */
-        if (!(is_copy(n) && n->n_users > 0 && !nuc_feeds_output(n) && !would_requantize(g, n)) ||
+        if (!is_copy(n) || n->n_users == 0 || nuc_feeds_output(n) || would_requantize(g, n) ||
             (!changing && !nuc_same_layout(&n->vals[0], &nuc_operand(g, n, NUC_SELF)->vals[0])))
             continue;
         nuc_replace_uses(g, n, nuc_operand(g, n, NUC_SELF), NULL);

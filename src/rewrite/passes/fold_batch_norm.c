@@ -110,25 +110,27 @@ bool nuc_fold_batch_norm(struct nuc_graph *g)
             continue;
         struct fold f = {.g = g, .norm = n, .layer = nuc_operand(g, n, NORM(input))};
         f.conv = nuc_conv_args(f.layer->op);
-        if ((f.conv == NULL && f.layer->op != NUC_OP_LINEAR))
+        if (f.conv == NULL && f.layer->op != NUC_OP_LINEAR)
             continue;
-        const struct nuc_node *weight = nuc_operand(f.g, f.layer, NUC_CONV_WEIGHT),
+        const struct nuc_node *weight = nuc_operand(g, f.layer, NUC_CONV_WEIGHT),
                               *bias = nuc_arg_node(f.layer, NUC_CONV_BIAS);
         int64_t groups = f.conv != NULL ? nuc_integer(f.layer, f.conv->groups, 1) : 1;
         bool transposed = is_transposed(&f);
         if (f.layer->n_users != 1 || !nuc_is_static_float(weight) || (bias != NULL && !nuc_is_static_float(bias)))
             continue;
-        /* A batch norm's channels are the second dimension: a linear with more has them elsewhere, as have images
-         * alone. */
+        /*
+         * A batch norm's channels are the second dimension: a linear with more has them elsewhere, as have images
+         * alone.
+         */
         if (f.layer->vals[0].rank != (f.conv != NULL ? f.conv->spatial : 0) + 2)
             continue;
-        if (nuc_flag(f.norm, NORM(training)))
+        if (nuc_flag(n, NORM(training)))
             continue;
         f.groups = groups > 0 ? (size_t)groups : 1;
         f.channels = (size_t)weight->vals[0].sizes[transposed ? 1 : 0] * (transposed ? f.groups : 1);
         if (f.channels == 0 || (size_t)weight->vals[0].sizes[0] % f.groups != 0)
             continue;
-        f.epsilon = (float)nuc_scalar(f.norm, NORM(eps), 0.0);
+        f.epsilon = (float)nuc_scalar(n, NORM(eps), 0.0);
         if (!read_vector(&f, NORM(weight), true, &f.gamma) || !read_vector(&f, NORM(bias), true, &f.beta) ||
             !read_vector(&f, NORM(running_mean), false, &f.mean) ||
             !read_vector(&f, NORM(running_var), false, &f.variance))

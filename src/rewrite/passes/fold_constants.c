@@ -90,9 +90,8 @@ static struct nuc_node *permuted_parameter(struct nuc_graph *g, struct nuc_node 
             memcmp(user->args[NUC_ARG(PERMUTE, dims)].u.ints, dims->u.ints, dims->count * sizeof *dims->u.ints) == 0)
             return user;
     }
-    struct nuc_node *moved = nuc_emit(g, before, NUC_OP_PERMUTE, permute,
-                                      NUC_ARGS(nuc_node_arg(parameter), nuc_ints_arg(dims->u.ints, dims->count)));
-    return moved;
+    return nuc_emit(g, before, NUC_OP_PERMUTE, permute,
+                    NUC_ARGS(nuc_node_arg(parameter), nuc_ints_arg(dims->u.ints, dims->count)));
 }
 
 /*

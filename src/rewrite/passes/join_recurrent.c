@@ -387,26 +387,25 @@ bool nuc_join_recurrent(struct nuc_graph *g)
         j->part.at -= j->reversed ? j->steps - 1 : 0;
         for (uint32_t k = 0; j->reversed && pair == NULL && k < n_found; k++)
             pair = is_pair(&found[k], j) ? &found[k] : NULL;
-        if (pair != NULL)
+        if (pair != NULL) {
             insert_pair(pair, j);
-        else {
+        } else {
             /* [samples, steps, inputs] as it is, anything else with the steps in front. */
-            struct nuc_node *first = layers[i];
-            const struct part *part = &j->part;
-            const struct nuc_meta *m = &part->of->vals[0];
+            const struct nuc_meta *m = &j->part.of->vals[0];
             const int64_t front = 0, sizes[3] = {j->steps, j->r.batch, j->r.inputs};
             struct nuc_node *x =
-                nuc_insert_part(j->g, first, part->of, (uint32_t)part->dim, part->at, part->at + j->steps);
+                nuc_insert_part(j->g, layers[i], j->part.of, (uint32_t)j->part.dim, j->part.at, j->part.at + j->steps);
             struct nuc_node **params = nuc_copy(j->g->cx, j->r.params, j->r.per_cell * sizeof *params);
             struct nuc_node *states[MOST_STATES] = {j->r.states[0], j->r.n_states > 1 ? j->r.states[1] : NULL};
-            j->batch_first = m->rank == 3 && part->dim == 1 && m->sizes[0] == j->r.batch && m->sizes[2] == j->r.inputs;
+            j->batch_first =
+                m->rank == 3 && j->part.dim == 1 && m->sizes[0] == j->r.batch && m->sizes[2] == j->r.inputs;
             if (!j->batch_first)
-                x = nuc_insert_reshaped(j->g, first, nuc_insert_moved_dims(j->g, first, x, &part->dim, &front, 1),
-                                        sizes, 3);
-            j->layer = insert_recurrent(j, first, turned(j, first, x), states, params, 1);
-            j->sequence = turned(j, first, nuc_insert_getitem(j->g, first, j->layer, 0));
+                x = nuc_insert_reshaped(j->g, layers[i],
+                                        nuc_insert_moved_dims(j->g, layers[i], x, &j->part.dim, &front, 1), sizes, 3);
+            j->layer = insert_recurrent(j, layers[i], turned(j, layers[i], x), states, params, 1);
+            j->sequence = turned(j, layers[i], nuc_insert_getitem(j->g, layers[i], j->layer, 0));
             for (uint32_t s = 0; s < j->r.n_states; s++)
-                j->states[s] = nuc_insert_getitem(j->g, first, j->layer, s + 1);
+                j->states[s] = nuc_insert_getitem(j->g, layers[i], j->layer, s + 1);
         }
         for (uint32_t k = 0; k < j->steps; k++)
             replace_step(j, chain[k], k, layers[i]);

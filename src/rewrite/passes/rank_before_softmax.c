@@ -25,16 +25,11 @@ static bool rank_before(struct nuc_graph *g, struct nuc_node *node)
         softmax || (value->op == NUC_OP_SIGMOID && !value->in_place) ? nuc_arg_node(value, NUC_SELF) : NULL;
     if (ranked == NULL || !nuc_is_floating(ranked->vals[0].dtype))
         return false;
-    if (arg) {
-        /* Where the largest or smallest value is. */
-        nuc_set_arg_node(node, g, NUC_SELF, ranked);
-        return true;
-    }
     /* topk, sort: the values, where they are read, are gathered by the indices. */
-    if (!nuc_is_item_read(node, 1))
+    if (!arg && !nuc_is_item_read(node, 1))
         return false;
     nuc_set_arg_node(node, g, NUC_SELF, ranked);
-    if (!nuc_is_item_read(node, 0))
+    if (arg || !nuc_is_item_read(node, 0))
         return true;
     struct nuc_node *after = node->next;
     struct nuc_node *indices = nuc_insert_getitem(g, after, node, 1);

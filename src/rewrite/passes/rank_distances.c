@@ -37,7 +37,7 @@ static struct nuc_node *ordered(struct nuc_graph *g, struct nuc_node *before, st
     if (is_same_along(a, from_end) && nuc_same_sizes(&b->vals[0], &node->vals[0])) {
         /* x or -x */
         struct nuc_node *x = ordered(g, before, b, from_end, left - 1);
-        return (node->op == NUC_OP_SUB) ? nuc_insert_unary(g, before, NUC_OP_NEG, x) : x;
+        return node->op == NUC_OP_SUB ? nuc_insert_unary(g, before, NUC_OP_NEG, x) : x;
     }
     /* (|x|^2 + |c|^2) - 2 x c: the constant is less than the whole, which the other term is. */
     struct nuc_node *less = a->op == NUC_OP_ADD ? a : NULL;

@@ -38,7 +38,7 @@ static struct nuc_node *insert_layer(struct nuc_graph *g, struct nuc_node *node,
 static bool split_layers(struct nuc_graph *g, struct nuc_node *node, bool as_reference)
 {
     /* Dropout between layers only acts in training. */
-    if (nuc_integer(node, NUC_RECURRENT(num_layers), 1) <= 1 || !(!nuc_flag(node, NUC_RECURRENT(train))))
+    if (nuc_integer(node, NUC_RECURRENT(num_layers), 1) <= 1 || nuc_flag(node, NUC_RECURRENT(train)))
         return false;
     struct nuc_recurrent r = nuc_recurrent_of(node);
     struct nuc_node **layers[MOST_STATES], *value = r.input;

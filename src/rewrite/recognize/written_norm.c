@@ -723,9 +723,8 @@ bool nuc_written_norms(struct nuc_graph *g)
     /* From the end, so that a norm is found with what is applied to it; parts of one that is found are dead then. */
     for (uint32_t i = count; i-- > 0;) {
         struct norm n;
-        if (nodes[i]->n_users == 0 || !find(g, nodes[i], &n))
-            continue;
-        if (!(normalized_dims(&nodes[i]->vals[0], &n.groups) != 0) && n.groups.count != 2)
+        if (nodes[i]->n_users == 0 || !find(g, nodes[i], &n) ||
+            (normalized_dims(&nodes[i]->vals[0], &n.groups) == 0 && n.groups.count != 2))
             continue;
         nuc_expand_node(g, nodes[i], build);
         nuc_remove_dead(g);

@@ -318,9 +318,8 @@ static struct nuc_node *to_logarithm(struct nuc_graph *g, struct nuc_node *node)
         return NULL;
     /* The same moves of another value. */
     struct nuc_node *value = logarithm(g, node, &p);
-    for (uint32_t i = p.n_moves; i-- > 0;) {
+    for (uint32_t i = p.n_moves; i-- > 0;)
         value = nuc_emit_like(g, node, p.moves[i], NUC_ARGS(nuc_node_arg(value)));
-    }
     struct nuc_node *y = value;
     if (p.min > 0)
         y = nuc_emit(g, node, NUC_OP_CLAMP, node,

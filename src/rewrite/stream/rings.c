@@ -520,43 +520,43 @@ void nuc_stream_graph(struct nuc_graph *g, int64_t axis, int64_t hop, struct nuc
     check_results(p, (uint32_t)axis, out);
     out->overhang = p->span > out->whole ? p->span - out->whole : 0;
     out->looks_back = p->looks_back;
-    r.rings = nuc_alloc_array(r.g->cx, r.plan->n_needs, sizeof *r.rings);
-    for (uint32_t i = 0; i < r.plan->n_needs; i++) {
-        const struct nuc_stream_need *need = &r.plan->needs[i];
+    r.rings = nuc_alloc_array(g->cx, p->n_needs, sizeof *r.rings);
+    for (uint32_t i = 0; i < p->n_needs; i++) {
+        const struct nuc_stream_need *need = &p->needs[i];
         struct ring *ring = ring_of(&r, need);
         ring->is_pad |= need->is_pad;
         ring->before = need->before > ring->before ? need->before : ring->before;
     }
     for (uint32_t i = 0; i < p->n_nodes; i++) {
-        for (; at < p->n_needs && p->needs[at].user == p->nodes[i]; at++)
-            read_ring(&r, &p->needs[at]);
         struct nuc_node *n = p->nodes[i];
-        const struct nuc_track *t = &r.plan->tracks[n->id];
+        for (; at < p->n_needs && p->needs[at].user == n; at++)
+            read_ring(&r, &p->needs[at]);
+        const struct nuc_track *t = &p->tracks[n->id];
         if (t->kind != NUC_TRACK_FRAMES)
             continue;
         if (nuc_is_placeholder(n)) {
             struct nuc_meta meta = n->vals[0];
             meta.sizes[t->axis] = t->frames;
-            nuc_set_val(r.g, n, &meta);
+            nuc_set_val(g, n, &meta);
             continue;
         }
         adapt(&r, n, t);
         if (n->n_users == 0)
             continue;
-        nuc_infer_shape(r.g, n);
+        nuc_infer_shape(g, n);
         if (n->vals[0].sizes[t->axis] != t->frames)
-            nuc_fail(r.g->cx, NUC_INTERNAL, "%s: --stream: %s gives %lld frames a hop, not %lld", r.g->file,
-                     nuc_node_text(r.g->cx, n), (long long)n->vals[0].sizes[t->axis], (long long)t->frames);
+            nuc_fail(g->cx, NUC_INTERNAL, "%s: --stream: %s gives %lld frames a hop, not %lld", g->file,
+                     nuc_node_text(g->cx, n), (long long)n->vals[0].sizes[t->axis], (long long)t->frames);
         bool is_part = n->op == NUC_OP_SLICE || nuc_op_family(n->op) == NUC_FAMILY_PAD;
         if (is_part && nuc_same_sizes(&n->vals[0], nuc_input_meta(n, NUC_SELF)))
-            nuc_replace_uses(r.g, n, nuc_operand(r.g, n, NUC_SELF), NULL);
+            nuc_replace_uses(g, n, nuc_operand(g, n, NUC_SELF), NULL);
     }
-    struct nuc_node *output = nuc_output_node(r.g);
+    struct nuc_node *output = nuc_output_node(g);
     const struct nuc_arg *values = &output->args[NUC_ARG(OUTPUT, values)];
-    struct nuc_node **all = nuc_alloc_array(r.g->cx, values->count + r.n_states, sizeof *all);
+    struct nuc_node **all = nuc_alloc_array(g->cx, values->count + r.n_states, sizeof *all);
     for (uint32_t i = 0; i < values->count + r.n_states; i++)
         all[i] = i < values->count ? values->u.nodes[i] : r.next[i - values->count];
-    nuc_set_arg_nodes(output, r.g, NUC_ARG(OUTPUT, values), all, values->count + r.n_states);
+    nuc_set_arg_nodes(output, g, NUC_ARG(OUTPUT, values), all, values->count + r.n_states);
     nuc_remove_dead(g);
     out->ring_bytes = r.bytes;
     out->products = products_of(g);
