@@ -109,10 +109,9 @@ static void fill_shortest(struct nuc_cut *cut)
         if (node == SINK) {
             /* Fill the path of the stack, and go back to before the first of its edges that is full. */
             uint64_t most = UINT64_MAX;
-            const uint32_t path = depth;
-            for (uint32_t i = 0; i < path; i++)
+            for (uint32_t i = 0; i < depth; i++)
                 most = cut->edges[cut->stack[i]].left < most ? cut->edges[cut->stack[i]].left : most;
-            for (uint32_t i = path; i > 0; i--) {
+            for (uint32_t i = depth; i > 0; i--) {
                 uint32_t e = cut->stack[i - 1];
                 cut->edges[e].left -= most;
                 cut->edges[e ^ 1u].left += most;

@@ -36,16 +36,16 @@ static void measure(struct planner *p)
 
     p->unit = problem->n > 0 ? problem->ranges[0].alignment : 1;
     for (size_t i = 0; i < problem->n; i++) {
-        const struct nuc_plan_range *r = &p->problem->ranges[i];
+        const struct nuc_plan_range *r = &problem->ranges[i];
         if (r->alignment == 0 || (r->alignment & (r->alignment - 1)) != 0 || r->last < r->first ||
             (r->fixed && r->address % r->alignment != 0))
             nuc_fail(p->cx, NUC_INTERNAL, "memory plan: range %zu is not well formed", i);
         for (size_t k = 0; r->fixed && k < i; k++) {
-            if (nuc_plan_clash(r, &p->problem->ranges[k]))
+            if (nuc_plan_clash(r, &problem->ranges[k]))
                 nuc_fail(p->cx, NUC_UNSUPPORTED, "memory plan: ranges %zu and %zu are fixed at overlapping addresses",
                          k, i);
         }
-        p->unit = problem->ranges[i].alignment < p->unit ? problem->ranges[i].alignment : p->unit;
+        p->unit = r->alignment < p->unit ? r->alignment : p->unit;
     }
     for (size_t i = 0; i < problem->n; i++) {
         const struct nuc_plan_range *r = &problem->ranges[i];

@@ -252,7 +252,7 @@ struct nuc_bank_plan nuc_plan_banks(struct nuc_context *cx, const struct nuc_ban
     for (size_t i = 0; i < sizeof orders / sizeof orders[0] && !out.fits; i++)
         out.fits = plan_in_order(&b, orders[i], &out);
     /* Ranges behind the first of their group. */
-    for (size_t i = 0; i < b.problem->n; i++) {
+    for (size_t i = 0; i < problem->n; i++) {
         if (b.head_of[i] == UINT32_MAX)
             continue;
         out.banks[i] = out.banks[b.head_of[i]];

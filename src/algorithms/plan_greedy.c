@@ -163,7 +163,8 @@ static uint64_t place_all(struct greedy *g, const uint32_t *order)
 {
     uint64_t size = 0;
 
-    memset(g->addresses, 0xff, g->part->n * sizeof *g->addresses);
+    if (g->met != NULL)
+        memset(g->addresses, 0xff, g->part->n * sizeof *g->addresses);
     for (uint32_t k = 0; k < g->part->n; k++) {
         const struct nuc_plan_item *item = &g->part->items[order[k]];
         uint64_t at = item->fixed      ? item->address

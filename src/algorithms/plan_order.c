@@ -198,7 +198,7 @@ static bool search(struct order *o, struct nuc_plan_order *best, uint64_t bound)
         run(o, op);
         o->chosen[level] = op;
         if (level + 1 == n) {
-            memcpy(best->operators, o->chosen, o->problem->n_operators * sizeof *best->operators);
+            memcpy(best->operators, o->chosen, n * sizeof *best->operators);
             best->peak = peak;
         }
         if (best->peak <= bound)

@@ -231,8 +231,7 @@ static int32_t *check_structure(struct verifier *v)
     }
     for (v->op_index = 0; v->op_index < v->s->n_ops; v->op_index++) {
         v->op = &v->s->ops[v->op_index];
-        /* Every input is there when its operator runs, and every tensor has one producer. One without elements has no
-         * data. */
+        /* Inputs are there when operators run, tensors have one producer. One without elements has no data. */
         for (uint32_t i = 0; i < v->op->n_inputs; i++) {
             int32_t t = v->op->inputs[i];
             check_index(v, t, true);

@@ -3,8 +3,8 @@
 
 #include "npusim_host/vector_plan.h"
 
-#define PIECE 64        /* rows or columns that are handed out together: of tiles, */
-#define LONG_PIECE 512  /* of fewer than they have */
+#define PIECE 64        /* rows or columns that are handed out together */
+#define LONG_PIECE 512  /* the same, where there are fewer of the others than a tile has */
 #define STEPS_OF_ROW 24 /* of the other's bytes in a piece */
 
 /* out[column * out_row + row] = in[row * in_row + column], at each place of the other dimensions. */

@@ -129,8 +129,7 @@ void vec_plan_free(struct vec_plan *p);
 bool vec_params_set(struct vec_params *p, int32_t lane, uint64_t bound, int32_t multiplier, int32_t shift);
 void vec_params_close(const struct vec_isa *isa, struct vec_params *p, const struct vec_output *o, int32_t *bias);
 
-/* Makes parameters whose lanes are set those of VEC_LINE or VEC_BENT, and adds to the biases. False: nothing is done.
- */
+/* Makes set lanes those of VEC_LINE or VEC_BENT, and adds to the biases. False: nothing is done. */
 bool vec_params_bend(struct vec_params *p, const struct vec_output *o, int32_t *bias);
 
 #define VEC_WORTH_LINES 64 /* results of an output: with fewer of them searching takes longer */

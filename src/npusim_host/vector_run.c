@@ -437,12 +437,11 @@ bool vec_reduces(const struct nuc_mc_reduce *d)
     return d->rank > 0 && d->stride[d->rank - 1] == 1 && d->shape[d->rank - 1] > 1 && reduced_count(d) <= MOST_REDUCED;
 }
 
-/* `n` values next to each other: means by `scale`, or sums where it is NULL. */
+/* `n` values next to each other: by `scale`, or, where it is NULL, one after the other by npu_reduced_sum(). */
 static void reduce_block(const struct vec_machine *v, const struct nuc_mc_reduce *d, const struct vec_params *scale,
-                         const int8_t *in, int32_t n, int8_t *out)
+                         const struct vec_output *output, const int8_t *in, int32_t n, int8_t *out)
 {
     static const int32_t none[NUC_MC_MAX_RANK] = {0};
-    const struct vec_output output = vec_output_of(d->output_zero, d->clamp_min, d->clamp_max);
     int32_t last = d->reduced_rank - 1, sum[REDUCED_BLOCK], start = -(int32_t)reduced_count(d) * d->input_zero;
     struct npu_walk walk = {.rank = last, .shape = d->reduced_shape};
     int64_t at = 0, unused = 0;
@@ -453,7 +452,7 @@ static void reduce_block(const struct vec_machine *v, const struct nuc_mc_reduce
         v->isa->sum_rows(in + at, d->reduced_stride[last], d->reduced_shape[last], n, sum);
     } while (npu_step(&walk, &at, d->reduced_stride, &unused, none));
     if (scale) {
-        v->isa->scale_sums(scale, &output, sum, n, out);
+        v->isa->scale_sums(scale, output, sum, n, out);
         return;
     }
     for (int32_t i = 0; i < n; i++)
@@ -486,12 +485,13 @@ void vec_run_reduce(const struct vec_machine *v, const struct nuc_mc_reduce *red
 
     for (int32_t i = 0; i < VEC_LANES && is_mean; i++)
         is_mean = vec_params_set(&scale, i, (uint64_t)reduced_count(d) * 255, d->multiplier, d->shift);
-    vec_params_close(v->isa, &scale, &output, NULL);
+    if (is_mean)
+        vec_params_close(v->isa, &scale, &output, NULL);
     while (join_reduced(d)) {
     }
     do {
         for (int32_t i = 0; i < size; i += REDUCED_BLOCK)
-            reduce_block(v, d, is_mean ? &scale : NULL, in + at + i,
+            reduce_block(v, d, is_mean ? &scale : NULL, &output, in + at + i,
                          size - i < REDUCED_BLOCK ? size - i : REDUCED_BLOCK, out + i);
         out += size;
     } while (npu_step(&walk, &at, d->stride, &unused, none));

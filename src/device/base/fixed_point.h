@@ -42,6 +42,7 @@ static inline int32_t nuc_saturate_i32(int64_t v)
 
 /* Values of int8 and of int16 of a norm: their number times the sum of their squares fits 63 bits. */
 #define NUC_MOST_IN_GROUP (1 << 22)
+#define NUC_MOST_WIDE_IN_GROUP (1 << 16)
 
 /* Sampling at the positions of a grid: modes as torch numbers them, fractional bits of positions, bounds of those. */
 enum nuc_grid_mode { NUC_GRID_BILINEAR, NUC_GRID_NEAREST, NUC_GRID_BICUBIC };
@@ -49,7 +50,6 @@ enum nuc_grid_padding { NUC_GRID_ZEROS, NUC_GRID_BORDER, NUC_GRID_REFLECTION };
 #define NUC_GRID_BITS 32
 #define NUC_MOST_GRID_SIZE (1 << 14)
 #define NUC_MOST_GRID_START (((int64_t)1 << 47) - 1)
-#define NUC_MOST_WIDE_IN_GROUP (1 << 16)
 
 static inline int32_t nuc_clamp_i32(int32_t v, int32_t low, int32_t high)
 {

@@ -51,6 +51,6 @@ char *getNeutronErrorCategory(NeutronError ne)
     case ERROR_COMPONENT_FIRMWARE:
         return NAME_IN(firmware_categories, GET_ERROR_CATEGORY(ne));
     default:
-        return NAME_IN(components, SIZE_MAX);
+        return name_in(NULL, 0, 0);
     }
 }

@@ -1,4 +1,4 @@
-/* Names in a program against names in a table: the device code has no strcmp(). */
+/* Names in a program against names in a table, and the backend of a name: the device code has no strcmp(). */
 #ifndef NUC_DEVICE_RUNTIME_SAME_TEXT_H
 #define NUC_DEVICE_RUNTIME_SAME_TEXT_H
 

@@ -399,13 +399,12 @@ void nuc_conv_run(const struct nuc_eval_call *c)
         r.weight = r.padded + v->image;
     }
     /* All blocks have `step` pixels but the last one, which may have more, up to most_vectors(). */
-    size_t most = most_vectors(r.conv), step = most / LEAST_VECTORS * LEAST_VECTORS;
-    size_t vectors = vectors_of(nuc_conv_volume(r.conv->out)), threads = nuc_pool_threads(r.call->pool);
+    size_t most = most_vectors(v), step = most / LEAST_VECTORS * LEAST_VECTORS;
+    size_t vectors = vectors_of(nuc_conv_volume(v->out)), threads = nuc_pool_threads(c->pool);
     r.step = step * NUC_VECTOR;
     r.blocks = vectors == 0 ? 0 : 1 + (vectors > most ? (vectors - most + step - 1) / step : 0);
     r.shares = 1;
-    while (threads > 1 && r.conv->groups * r.blocks * r.shares < 4 * threads &&
-           2 * r.shares * ROWS <= r.conv->out_channels)
+    while (threads > 1 && v->groups * r.blocks * r.shares < 4 * threads && 2 * r.shares * ROWS <= v->out_channels)
         r.shares *= 2;
     r.is_simple = nuc_eval_finish_of(c, &r.finish);
     for (size_t n = 0; n < v->batch; n++) {

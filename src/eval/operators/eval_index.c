@@ -90,12 +90,9 @@ static struct picked *new_picked(struct nuc_eval_call *c, const struct nuc_meta 
 
 static void add_index(const struct nuc_eval_call *c, struct picked *p, uint32_t dim, uint32_t slot)
 {
-    const struct nuc_meta *in = nuc_eval_in_meta(c, NUC_SELF);
+    const struct nuc_eval_lines l = nuc_eval_lines_of(nuc_eval_in_meta(c, NUC_SELF), dim);
 
-    p->indexed[p->n_indexed++] =
-        (struct indexed){.slot = slot,
-                         .size = in->rank == 0 ? 1 : (size_t)in->sizes[dim],
-                         .stride = in->rank == 0 ? 1 : nuc_product_of_dims(in, dim + 1, in->rank)};
+    p->indexed[p->n_indexed++] = (struct indexed){.slot = slot, .size = l.size, .stride = l.inner};
 }
 
 static size_t offset_of(const struct nuc_eval_call *c, const struct picked *p, size_t element)
@@ -123,10 +120,9 @@ static struct picked *pick_along(struct nuc_eval_call *c)
     struct picked *p = new_picked(c, index);
 
     add_index(c, p, dim, c->in_slots[INDEX]);
-    for (uint32_t d = 0; d < index->rank; d++) {
+    nuc_eval_broadcast_strides(index, index, p->indexed[0].strides);
+    for (uint32_t d = 0; d < index->rank; d++)
         p->strides[d] = d == dim || d >= self->rank ? 0 : nuc_product_of_dims(self, d + 1, self->rank);
-        p->indexed[0].strides[d] = nuc_product_of_dims(index, d + 1, index->rank);
-    }
     return p;
 }
 
@@ -201,8 +197,7 @@ static void prepare_embedding(struct nuc_eval_call *c)
     struct picked *p = new_picked(c, nuc_eval_result(c));
 
     add_index(c, p, 0, c->in_slots[NUC_ARG(EMBEDDING, indices)]);
-    for (uint32_t d = 0; d < index->rank; d++)
-        p->indexed[0].strides[d] = nuc_product_of_dims(index, d + 1, index->rank);
+    nuc_eval_broadcast_strides(index, index, p->indexed[0].strides);
     p->strides[index->rank] = 1;
 }
 
@@ -261,8 +256,7 @@ static void prepare_scatter(struct nuc_eval_call *c)
                    NUC_ARG(SCATTER, src));
     if (reduces && !nuc_flag(c->node, NUC_ARG(SCATTER_REDUCE, include_self)))
         nuc_eval_fail(c, "the reduction leaves out self");
-    for (uint32_t d = 0; d < src->rank; d++)
-        p->src_strides[d] = nuc_product_of_dims(src, d + 1, src->rank);
+    nuc_eval_broadcast_strides(src, src, p->src_strides);
 }
 
 static void prepare_scatter_value(struct nuc_eval_call *c)

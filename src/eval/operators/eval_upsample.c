@@ -64,11 +64,11 @@ static void prepare(struct nuc_eval_call *c)
         u->taps[d] = nuc_alloc_array(c->cx, count, sizeof *u->taps[d]);
         for (size_t at = 0; at < count; at++) {
             float source = floorf((float)at * scale);
-            size_t first = source < (float)size ? (size_t)source : size - 1;
+            size_t first = linear ? at : source < (float)size ? (size_t)source : size - 1;
             if (linear && size != count)
                 u->taps[d][at] = linear_tap(at, size, scale, align);
             else
-                u->taps[d][at] = (struct tap){linear ? at : first, linear ? at : first, {1.0f, 0.0f}};
+                u->taps[d][at] = (struct tap){first, first, {1.0f, 0.0f}};
         }
     }
     c->state = u;

@@ -12,6 +12,15 @@
 
 #include "device/kernels/dsp/assembly.inc"
 
+/* Five accesses `step` apart, with three steps in `three`; `base` moves on by `next`. */
+    .macro  five op, base, step, three, next, a, b, c, d, e
+    \op     \b, [\base, \step]
+    \op     \c, [\base, \step, lsl #1]
+    \op     \d, [\base, \three]
+    \op     \e, [\base, \step, lsl #2]
+    \op     \a, [\base], #\next
+    .endm
+
 /* void nuc_dsp_widen(const int8_t *in, uint32_t offset, int32_t blocks, int32_t width, uint32_t *out) */
     function nuc_dsp_widen
     push    {r4, r5, lr}
@@ -52,11 +61,7 @@
     ldr     r3, [sp, #40]
 1:
     add     r9, r1, r1, lsl #1
-    ldr     r5, [r0, r1]
-    ldr     r6, [r0, r1, lsl #1]
-    ldr     r7, [r0, r9]
-    ldr     r8, [r0, r1, lsl #2]
-    ldr     r4, [r0], #4
+    five    ldr, r0, r1, r9, 4, r4, r5, r6, r7, r8
     widen
     widen   , ror #8
     ldr     r9, [sp]
@@ -73,16 +78,8 @@
     add     r5, r1, r1, lsl #1
     add     r6, r3, r3, lsl #1
 1:
-    ldr     r7, [r0, r1]
-    ldr     r8, [r0, r1, lsl #1]
-    ldr     r9, [r0, r5]
-    ldr     r12, [r0, r1, lsl #2]
-    ldr     lr, [r0], #4
-    str     r7, [r2, r3]
-    str     r8, [r2, r3, lsl #1]
-    str     r9, [r2, r6]
-    str     r12, [r2, r3, lsl #2]
-    str     lr, [r2], #4
+    five    ldr, r0, r1, r5, 4, lr, r7, r8, r9, r12
+    five    str, r2, r3, r6, 4, lr, r7, r8, r9, r12
     subs    r4, r4, #4
     bgt     1b
     pop     {r4-r9, pc}
@@ -135,6 +132,15 @@
     ldmia   r12!, {r8-r10}
     .endm
 
+/* The next row, or the end of the function where `at` has reached `end`. */
+    .macro  next_row at, end
+    cmp     \at, \end
+    it      ne
+    ldrne   pc, [sp, #16]
+    add     sp, sp, #60
+    pop     {r4-r11, pc}
+    .endm
+
 /* With step in r7, what follows in the table, or the multiplier, in r12, and out in lr. */
     .macro  rescale_row negative
     rescale r2, \negative
@@ -143,22 +149,14 @@
     rescale r5, \negative
     rescale r6, \negative
     add     r11, r7, r7, lsl #1
-    strb    r3, [lr, r7]
-    strb    r4, [lr, r7, lsl #1]
-    strb    r5, [lr, r11]
-    strb    r6, [lr, r7, lsl #2]
-    strb    r2, [lr], #1
+    five    strb, lr, r7, r11, 1, r2, r3, r4, r5, r6
     ldr     r6, [r12], #4
     strd    r12, lr, [sp, #8]
     add     r1, r1, r8, asr #16
     tst     r8, #NUC_LAST_ROW
     beq     10b
     ldr     r7, [sp, #36]
-    cmp     r12, r7
-    it      ne
-    ldrne   pc, [sp, #16]
-    add     sp, sp, #60
-    pop     {r4-r11, pc}
+    next_row r12, r7
     .endm
 
     function nuc_dsp_dot
@@ -249,11 +247,7 @@
     add     r12, r12, #4
     strd    r12, r7, [sp, #8]
     add     r1, r1, r8
-    cmp     r7, r9
-    it      ne
-    ldrne   pc, [sp, #16]
-    add     sp, sp, #60
-    pop     {r4-r11, pc}
+    next_row r7, r9
     .balign 4
 11:
     ldr     r12, [sp, #8]

@@ -380,7 +380,7 @@ static void sum_part(const struct plan *p, const struct part *part, int32_t firs
     sum_rows(&d, to_end ? p->uncut - first - o : rows);
 }
 
-/* Five pixels of the output channels from `first` on; `all` has what is the same for all pixels. */
+/* Five pixels of the output channels from `first` on, which are the rows of `all`. */
 __attribute__((noinline)) static void five_pixels(const struct plan *p, const struct place *at, int32_t first,
                                                   const struct nuc_dot *all)
 {

@@ -211,15 +211,11 @@ static void add_row(struct product *p, int32_t depth, const int8_t *in, const in
 static bool begin_alike(const struct nuc_matmul_s8 *m, const struct product *p, const int8_t *weight,
                         struct nuc_row_triples *t)
 {
-    struct nuc_fused f = p->f;
-
     if (!p->alike || m->weight_offset != 0 || m->bias == NULL || m->depth % 8 != 0 || m->depth > CHUNK ||
         m->columns < 3 || ((uintptr_t)weight & 3) != 0)
         return false;
     *t = triples_of(p->x, m->depth >> 3, weight, m->depth, m->columns, (int32_t *)(uintptr_t)m->bias);
-    t->multiplier = f.multiplier;
-    t->shift = f.shift;
-    t->add = f.add;
+    t->f = p->f;
     return true;
 }
 

@@ -1,13 +1,10 @@
 /* The loop of dsp_rows.h for machines without the DSP extension; dsp_rows_m33.S has it for the others. */
 #include "device/kernels/dsp/dsp_rows.h"
 
-#include "device/kernels/dsp/fused_scale.h"
-
 #ifndef __ARM_FEATURE_DSP
 
 void nuc_dsp_multiply_triples(const struct nuc_row_triples *t)
 {
-    const struct nuc_fused f = {t->multiplier, t->shift, t->add};
     const int8_t *row = t->weight;
     int8_t *out = t->out;
 
@@ -18,7 +15,7 @@ void nuc_dsp_multiply_triples(const struct nuc_row_triples *t)
             sum = nuc_smlad(t->x[2 * i + 1], nuc_sxtb16_odd(word), nuc_smlad(t->x[2 * i], nuc_sxtb16(word), sum));
         }
         if (out != NULL)
-            *out++ = (int8_t)nuc_ssat8(nuc_fused_twice(nuc_doubled(sum), &f));
+            *out++ = (int8_t)nuc_ssat8(nuc_fused_twice(nuc_doubled(sum), &t->f));
         else
             *at = sum;
     }

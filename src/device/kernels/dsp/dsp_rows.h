@@ -5,13 +5,15 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "device/kernels/dsp/fused_scale.h"
+
 /* dsp_rows_m33.S reads the structure. Rows of weights begin at whole words. */
 struct nuc_row_triples {
     const uint32_t *x; /* the input, in blocks of 8 elements: words of elements (0, 2), (1, 3), (4, 6), (5, 7) */
     int8_t *out;       /* results by nuc_fused_twice() of saturated sums; NULL: sums are stored instead */
     int32_t *sums;     /* one a row, begun with; the number of rows is a multiple of 3, from 3 */
-    int32_t multiplier, shift, add; /* of struct nuc_fused */
-    ptrdiff_t step;                 /* from the end of a row's blocks to the row after the next two */
+    struct nuc_fused f;
+    ptrdiff_t step; /* from the end of a row's blocks to the row after the next two */
     const int8_t *weight;
     ptrdiff_t stride;   /* from row to row */
     int32_t blocks;     /* from 1 */

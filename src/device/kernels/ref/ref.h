@@ -191,9 +191,6 @@ struct nuc_sort {
 /* values, and the places in the line they come from; in-place heap sort, no memory besides the outputs. */
 void nuc_kernel_sort(const struct nuc_sort *s, const void *line, void *values, int64_t *indices);
 
-/* One bool or integer. */
-int64_t nuc_load_int(enum nuc_dtype dtype, const void *data);
-
 /* ---- convolution, pooling ---- */
 
 /* Index 0: height, 1: width. Strides of tensors: batch (or output channel), channel, height, width. */
@@ -245,7 +242,6 @@ void nuc_kernel_avg_pool_f32(const struct nuc_pool2d *p, const float *in, float 
 /* Windows follow from in_size and out_size alone. */
 void nuc_kernel_adaptive_avg_pool_f32(const struct nuc_pool2d *p, const float *in, float *out);
 
-/* Index 0: height, 1: width. Strides: batch, channel, height, width. */
 /* Sizes in the order depth, height, width; of an image the depth is 1. Strides are those of five dimensions. */
 struct nuc_grid {
     int32_t batch, channels, spatial;
@@ -259,6 +255,7 @@ struct nuc_grid {
 /* grid: batch x out_size x spatial, positions from -1 to 1 in the order x, y, z. */
 void nuc_kernel_grid_sample_f32(const struct nuc_grid *g, const float *in, const float *grid, float *out);
 
+/* Index 0: height, 1: width. Strides: batch, channel, height, width. */
 struct nuc_upsample2d {
     int32_t batch, channels;
     int32_t in_size[2], out_size[2];

@@ -79,11 +79,6 @@ static int64_t combine_int(enum nuc_combination how, int64_t a, int64_t b)
     }
 }
 
-int64_t nuc_load_int(enum nuc_dtype dtype, const void *data)
-{
-    return nuc_load_whole(dtype, data, 0);
-}
-
 /* Integers wrap to their type. */
 static void combine(enum nuc_combination how, enum nuc_dtype dtype, size_t size, const uint8_t *from, uint8_t *to)
 {
@@ -96,7 +91,7 @@ static void combine(enum nuc_combination how, enum nuc_dtype dtype, size_t size,
         memcpy(to, &value, sizeof value);
         return;
     }
-    nuc_store_whole(dtype, to, 0, combine_int(how, nuc_load_int(dtype, to), nuc_load_int(dtype, from)));
+    nuc_store_whole(dtype, to, 0, combine_int(how, nuc_load_whole(dtype, to, 0), nuc_load_whole(dtype, from, 0)));
 }
 
 bool nuc_kernel_scatter(const struct nuc_loops *loops, const struct nuc_indexed *x, enum nuc_combination how,
@@ -177,7 +172,7 @@ static bool precedes(const struct nuc_sort *s, const uint8_t *in, int64_t a, int
     if (s->dtype == NUC_F32) {
         order = compare_f32(*(const float *)(const void *)x, *(const float *)(const void *)y);
     } else {
-        int64_t u = nuc_load_int(s->dtype, x), v = nuc_load_int(s->dtype, y);
+        int64_t u = nuc_load_whole(s->dtype, x, 0), v = nuc_load_whole(s->dtype, y, 0);
         order = (u > v ? 1 : 0) - (u < v ? 1 : 0);
     }
     if (order == 0)

@@ -1,5 +1,6 @@
 #include <string.h>
 
+#include "device/kernels/ref/element.h"
 #include "device/kernels/ref/ref.h"
 
 static float dot(const float *x, const float *y, size_t count, size_t y_step)
@@ -36,8 +37,8 @@ static int64_t dot_int(enum nuc_dtype dtype, const uint8_t *x, const uint8_t *y,
     uint64_t sum = 0;
 
     for (size_t k = 0; k < n; k++)
-        sum += (uint64_t)nuc_load_int(dtype, x + k * nuc_dtype_size(dtype)) *
-               (uint64_t)nuc_load_int(dtype, y + k * y_step * nuc_dtype_size(dtype));
+        sum += (uint64_t)nuc_load_whole(dtype, x, (ptrdiff_t)k) *
+               (uint64_t)nuc_load_whole(dtype, y, (ptrdiff_t)(k * y_step));
     return (int64_t)sum;
 }
 

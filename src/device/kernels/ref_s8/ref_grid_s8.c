@@ -106,7 +106,7 @@ static __attribute__((noinline)) int32_t edge_of_one(const struct nuc_grid_int *
 
     if (g->sizes.padding == NUC_GRID_ZEROS && (x < -1 || x > last || y < -1 || y > bottom))
         return g->zero_point;
-    const int32_t left = x < 0 ? 0 : x > last ? last : x, above = y < 0 ? 0 : y > bottom ? bottom : y;
+    const int32_t left = nuc_clamp_i32(x, 0, last), above = nuc_clamp_i32(y, 0, bottom);
     const int32_t right = x < 0 || x >= last ? left : left + 1, under = y < 0 || y >= bottom ? above : above + 1;
     const int8_t *p = in + above * g->sizes.in_strides[3], *q = in + under * g->sizes.in_strides[3];
     int32_t a = weight_of(x_at), b = weight_of(y_at), w[4] = {WHOLE - a, a, WHOLE - b, b};
@@ -117,7 +117,7 @@ static __attribute__((noinline)) int32_t edge_of_one(const struct nuc_grid_int *
         w[2] = y < 0 ? 0 : w[2];
         w[3] = y >= bottom ? 0 : w[3];
     }
-    const int32_t missing = 2 * HALF - (w[0] + w[1]) * (w[2] + w[3]);
+    const int32_t missing = WHOLE * WHOLE - (w[0] + w[1]) * (w[2] + w[3]);
     return ((p[left] * w[0] + p[right] * w[1]) * w[2] + (q[left] * w[0] + q[right] * w[1]) * w[3] +
             missing * g->zero_point + HALF) >>
            2 * WEIGHT_BITS;
@@ -179,8 +179,8 @@ void nuc_kernel_grid_sample_int(const struct nuc_grid_int *g, enum nuc_dtype dty
     const int32_t rows = dense ? 1 : s->out_size[1], count = dense ? s->out_size[1] * s->out_size[2] : s->out_size[2];
 
     for (int32_t n = 0; n < s->batch; n++) {
+        const int8_t *from = (const int8_t *)in + (n * s->in_strides[0] << wide);
         for (int32_t i = 0; i < rows; i++) {
-            const int8_t *from = (const int8_t *)in + (n * s->in_strides[0] << wide);
             const int8_t *at = (const int8_t *)grid + ((n * s->grid_strides[0] + i * s->grid_strides[2]) << wide_grid);
             int8_t *to = (int8_t *)out + ((n * s->out_strides[0] + i * s->out_strides[3]) << wide);
             if (!one)

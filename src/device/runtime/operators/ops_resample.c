@@ -94,11 +94,9 @@ static bool sizes_fit(const struct nuc_tensor *in, const struct nuc_tensor *grid
 }
 
 static bool read_sizes(struct nuc_kernel_context *cx, const struct nuc_tensor *in, const struct nuc_tensor *grid,
-                       const struct nuc_tensor *out, enum nuc_grid_mode last, struct nuc_grid *g)
+                       const struct nuc_tensor *out, uint32_t rank, enum nuc_grid_mode last, struct nuc_grid *g)
 {
-    uint32_t rank = in->rank;
-
-    if (!nuc_need(cx, sizes_fit(in, grid, out),
+    if (!nuc_need(cx, in->rank == rank && sizes_fit(in, grid, out),
                   NUC_TEXT("arguments 'input', 'grid' and 'out' do not fit each other")) ||
         !nuc_need(cx, g->mode <= last && g->padding <= NUC_GRID_REFLECTION,
                   NUC_TEXT("argument 'interpolation_mode' or 'padding_mode' is out of range")))
@@ -124,8 +122,7 @@ static enum nuc_status grid_sample(struct nuc_kernel_context *cx, struct nuc_val
                          .padding = (enum nuc_grid_padding)a->padding_mode->u.i,
                          .align_corners = a->align_corners->u.b};
 
-    if (!nuc_need(cx, in->rank == rank, NUC_TEXT("arguments 'input', 'grid' and 'out' do not fit each other")) ||
-        !read_sizes(cx, in, grid, out, rank == 4 ? NUC_GRID_BICUBIC : NUC_GRID_NEAREST, &g))
+    if (!read_sizes(cx, in, grid, out, rank, rank == 4 ? NUC_GRID_BICUBIC : NUC_GRID_NEAREST, &g))
         return NUC_UNSUPPORTED;
     if (out->bytes > 0)
         nuc_kernel_grid_sample_f32(&g, in->data, grid->data, out->data);
@@ -157,7 +154,7 @@ enum nuc_status nuc_op_int8_grid_sampler(struct nuc_kernel_context *cx, struct n
                                        .align_corners = a->align_corners->u.b},
                              .zero_point = nuc_int32(a->zero_point)};
 
-    if (!read_sizes(cx, in, grid, out, NUC_GRID_NEAREST, &g.sizes) ||
+    if (!read_sizes(cx, in, grid, out, 4, NUC_GRID_NEAREST, &g.sizes) ||
         !nuc_need(cx, read_positions(cx, a, &g),
                   NUC_TEXT("argument 'steps' or 'starts' is out of range, or 'input' is too large")))
         return NUC_UNSUPPORTED;
