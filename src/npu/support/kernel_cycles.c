@@ -17,7 +17,8 @@
  */
 struct fit {
     double call, product, written, read, pixel, weight, channel, run, scalar;
-    const struct fit *few; /* of results with fewer than FEW elements; NULL: the same */
+    const struct fit *few; /* of results with fewer elements than its `below`; NULL: the same */
+    double below;
 };
 
 static const struct fit windows = {
@@ -64,10 +65,10 @@ static const struct fit wide_depthwise_of_several = {
     .call = 1500, .product = 4.86, .written = 66.5, .scalar = 8};                                           /* 5 % */
 static const struct fit wide_depthwise_of_few = {.call = 1500, .product = 36, .written = 2.3, .scalar = 8}; /* one */
 
-/* Elements that are worth tables (device/kernels/dsp/dsp_elementwise_s8.c). */
-#define FEW 64
-static const struct fit vector_few_softmax = {.call = 1700, .written = 85};     /* 1 % */
-static const struct fit few_sums = {.call = 1800, .written = 100, .scalar = 3}; /* 2 % */
+/* Elements that are not worth tables (device/kernels/dsp/dsp_elementwise_s8.c, device/kernels/mve). */
+static const struct fit vector_few_softmax = {.call = 1700, .written = 85, .below = 64};              /* 1 % */
+static const struct fit few_sums = {.call = 1820, .written = 27.8, .scalar = 7, .below = 384};        /* 2 % */
+static const struct fit vector_few_sums = {.call = 1820, .written = 27.8, .scalar = 7, .below = 160}; /* 2 % */
 
 enum form {
     VALUES,   /* one after the other */
@@ -249,7 +250,7 @@ static const struct row vector_kernels[] = {
      {.call = 1550, .product = 0.584, .written = 37.2}}, /* 1 % */
     {NUC_OPS(NUC_OP_CORTEXM_ADD, NUC_OP_ADD, NUC_OP_SUB),
      VALUES,
-     {.call = 4840, .written = 7.75, .few = &few_sums}},                                               /* 1 % */
+     {.call = 4840, .written = 7.75, .few = &vector_few_sums}},                                        /* 1 % */
     {NUC_OPS(NUC_OP_CORTEXM_MUL, NUC_OP_MUL), VALUES, {.call = 2030, .written = 10}},                  /* 13 % */
     {NUC_OPS(NUC_OP_CORTEXM_ACTIVATION, NUC_OP_NUCLEON_TEST), VALUES, {.call = 661, .written = 0.56}}, /* 8 % */
     {NUC_OPS(NUC_OP_CORTEXM_AVG_POOL2D, NUC_OP_NATIVE_ADAPTIVE_AVG_POOL2D),
@@ -464,7 +465,7 @@ static uint64_t row_cycles(const struct nuc_kernel_costs *costs, const struct nu
             length = call->together;
         w.runs = length > 1 ? w.written / length : w.written;
     }
-    bool is_few = row->fit.few != NULL && elements_of(call->out) < FEW;
+    bool is_few = row->fit.few != NULL && elements_of(call->out) < row->fit.few->below;
     return cycles(costs, is_few ? row->fit.few : &row->fit, &w);
 }
 

@@ -10,44 +10,59 @@ static void clamp_row(int32_t low, int32_t high, int32_t count, int8_t *row)
 
 /* ---- sums ---- */
 
-#define LEAST_FOR_TABLES 64 /* elements; npu/support/kernel_cycles.c knows it */
+#define LEAST_FOR_TABLES 384 /* elements; npu/support/kernel_cycles.c knows it */
 
 /*
- * Twice what each value of an input adds to a sum, below 2^29: an input of at most 383 * 2^20 by at most one half. The
- * input with the larger scale has one half exactly; of a difference, what is subtracted has a negative one. False for
- * other scales.
+ * What a value of an input adds to a sum: the value and its offset, times a power of two, rescaled. The input with the
+ * larger scale has one half exactly, which is a quarter of twice the value; of a difference, what is subtracted has a
+ * negative scale, which is that of the negative value.
  */
-static bool fill_table(int32_t offset, struct nuc_multiplier m, int32_t table[256])
-{
-    bool half = m.multiplier == 1 << 30 && m.shift == 0;
-    bool negative = m.multiplier < 0 && (m.shift < 0 || (m.multiplier == -(1 << 30) && m.shift == 0));
-    struct nuc_fused f;
-
-    if (half || negative) {
-        for (int32_t i = 0; i < 256; i++) {
-            int32_t v = ((int8_t)i + offset) * (1 << 20);
-            table[i] = half ? v : 2 * nuc_requantize(v, m);
-        }
-        return true;
-    }
-    if (!nuc_fused_of(m.multiplier, m.shift, 0, &f))
-        return false;
-    for (int32_t i = 0; i < 256; i++)
-        table[i] = 2 * nuc_fused_twice(((int8_t)i + offset) * (1 << 21), &f);
-    return true;
-}
-
-struct add_tables {
-    int32_t a[256], b[256];
-    struct nuc_fused sum;
+struct addend {
+    int32_t offset, factor;
+    struct nuc_fused scale;
 };
 
-static void add_row(const struct add_tables *t, const int8_t *a, const int8_t *b, int32_t count, int8_t *out)
+/* False for other scales. An input is at most 383 in magnitude. */
+static bool addend_of(int32_t offset, struct nuc_multiplier m, struct addend *a)
 {
-    const struct nuc_fused f = t->sum;
+    bool negative = m.multiplier < 0;
+    int32_t multiplier = negative ? -(m.multiplier + (m.multiplier == INT32_MIN)) : m.multiplier;
+    bool half = multiplier == 1 << 30 && m.shift == 0;
 
+    a->offset = offset;
+    a->factor = (negative ? -1 : 1) * (half ? 1 << 22 : 1 << 21);
+    return m.multiplier != INT32_MIN && nuc_fused_of(multiplier, half ? -1 : m.shift, 0, &a->scale);
+}
+
+/* Twice of it, below 2^29 in magnitude. */
+static inline int32_t twice_added(int32_t value, const struct addend *a)
+{
+    return 2 * nuc_fused_twice((value + a->offset) * a->factor, &a->scale);
+}
+
+/* Inputs of many elements: what each of their values adds. */
+struct add_tables {
+    int32_t a[256], b[256];
+};
+
+static void fill_table(const struct addend *a, int32_t table[256])
+{
+    for (int32_t i = 0; i < 256; i++)
+        table[i] = twice_added((int8_t)i, a);
+}
+
+static void add_by_tables(const struct add_tables *t, struct nuc_fused f, const int8_t *a, const int8_t *b,
+                          int32_t count, int8_t *out)
+{
     for (const int8_t *end = a + count; a < end; a++, b++, out++)
         *out = (int8_t)nuc_ssat8(nuc_fused_twice(t->a[(uint8_t)*a] + t->b[(uint8_t)*b], &f));
+}
+
+static void add_few(struct addend of_a, struct addend of_b, struct nuc_fused f, const int8_t *a, const int8_t *b,
+                    int32_t count, int8_t *out)
+{
+    for (const int8_t *end = a + count; a < end; a++, b++, out++)
+        *out = (int8_t)nuc_ssat8(nuc_fused_twice(twice_added(*a, &of_a) + twice_added(*b, &of_b), &f));
 }
 
 static int32_t elements_of(const struct nuc_loops *loops)
@@ -59,23 +74,43 @@ static int32_t elements_of(const struct nuc_loops *loops)
     return count;
 }
 
+/* Not inlined: sums of few elements take no stack for tables. */
+__attribute__((noinline)) static void add_many(const struct nuc_add_s8 *p, const struct nuc_loops *loops,
+                                               const struct addend inputs[2], struct nuc_fused sum, const int8_t *a,
+                                               const int8_t *b, int8_t *out)
+{
+    int32_t count = loops->sizes[loops->rank - 1];
+    struct nuc_walk walk = {{0}, 0, 0, 0};
+    struct add_tables t;
+
+    fill_table(&inputs[0], t.a);
+    fill_table(&inputs[1], t.b);
+    do {
+        add_by_tables(&t, sum, a + walk.a, b + walk.b, count, out + walk.out);
+        clamp_row(p->low, p->high, count, out + walk.out);
+    } while (nuc_walk_next_row(loops, &walk));
+}
+
 void nuc_dsp_add_s8(const struct nuc_add_s8 *p, const struct nuc_loops *loops, const int8_t *a, const int8_t *b,
                     int8_t *out)
 {
     struct nuc_walk walk = {{0}, 0, 0, 0};
-    struct add_tables t;
+    struct addend inputs[2];
+    struct nuc_fused sum;
 
-    if (!nuc_rows_are_dense(loops) || elements_of(loops) < LEAST_FOR_TABLES ||
-        !nuc_fused_of(p->sum.multiplier, p->sum.shift, p->offset, &t.sum) || !fill_table(p->offset_a, p->a, t.a) ||
-        !fill_table(p->offset_b, p->b, t.b)) {
+    if (!nuc_rows_are_dense(loops) || !nuc_fused_of(p->sum.multiplier, p->sum.shift, p->offset, &sum) ||
+        !addend_of(p->offset_a, p->a, &inputs[0]) || !addend_of(p->offset_b, p->b, &inputs[1])) {
         nuc_ref_add_s8(p, loops, a, b, out);
+        return;
+    }
+    if (elements_of(loops) >= LEAST_FOR_TABLES) {
+        add_many(p, loops, inputs, sum, a, b, out);
         return;
     }
     int32_t count = loops->sizes[loops->rank - 1];
     do {
-        int8_t *to = out + walk.out;
-        add_row(&t, a + walk.a, b + walk.b, count, to);
-        clamp_row(p->low, p->high, count, to);
+        add_few(inputs[0], inputs[1], sum, a + walk.a, b + walk.b, count, out + walk.out);
+        clamp_row(p->low, p->high, count, out + walk.out);
     } while (nuc_walk_next_row(loops, &walk));
 }
 
@@ -109,6 +144,8 @@ void nuc_dsp_mul_s8(const struct nuc_mul_s8 *p, const struct nuc_loops *loops, c
 
 /* ---- slopes below zero ---- */
 
+#define LEAST_FOR_SLOPES 64 /* elements that are worth a table */
+
 /* The results of values above zero, whose scale is mostly near 1, by the value. */
 struct prelu_table {
     int8_t above[256];
@@ -133,7 +170,7 @@ void nuc_dsp_prelu_s8(const struct nuc_prelu_s8 *p, const struct nuc_loops *loop
     uint32_t last = loops->rank - 1;
     struct prelu_table t;
 
-    if (loops->rank == 0 || loops->a[last] != 1 || loops->out[last] != 1 || elements_of(loops) < LEAST_FOR_TABLES ||
+    if (loops->rank == 0 || loops->a[last] != 1 || loops->out[last] != 1 || elements_of(loops) < LEAST_FOR_SLOPES ||
         !nuc_fused_of(p->negative.multiplier, p->negative.shift, p->output_offset, &t.below)) {
         nuc_ref_prelu_s8(p, loops, in, slopes, out);
         return;
