@@ -25,6 +25,7 @@
 #define VEC_MAX_BLOCK 64     /* outputs of a block of the depthwise kernel */
 #define VEC_MAX_POOLED 32768 /* values an average is of: sums stay below 2^23 */
 #define VEC_LIMIT (1 << 29)  /* bound of accumulators in front of the requantization */
+#define VEC_WORD 32256       /* bound of results, zero points apart, that stay inside 16 bits */
 #define VEC_ALIGNMENT 64
 
 /*
@@ -40,7 +41,8 @@
  * both roundings, but for negative halves, which go up. Of rectified results, where something is shifted right.
  *
  * VEC_BOUNDED: (h + round - (v < 0)) >> right. A negative v whose h is 0 gives 0 with and without the 1 taken off. This
- * form and those above are for |v| below VEC_LIMIT and multipliers of 0 and more: nothing saturates or wraps.
+ * form and those above are for |v| below VEC_LIMIT and multipliers of 0 and more: nothing saturates or wraps. What kernels
+ * pack from the lower words of lanes is below VEC_WORD, too.
  *
  * VEC_ANY: as fixed_point.h has it, the remainder of the shift compared with its half, and the zero point added in 32
  * bits. Exact for all but the multiplier INT32_MIN.

@@ -78,12 +78,33 @@ static inline struct vec_scale vec_scale_load(const struct vec_params *p, int32_
     return s;
 }
 
-/* Multiplier and shift are scale and offset. */
+/* Multiplier and shift are scale and offset. The lower word is the result: that of VEC_MAGIC_BITS is 0. */
 static inline vec_i32 vec_on_line(vec_i32 v, __m512i scale, __m512i offset)
 {
-    __m512 r = _mm512_fmadd_ps(_mm512_cvtepi32_ps(v), _mm512_castsi512_ps(scale), _mm512_castsi512_ps(offset));
+    return _mm512_castps_si512(
+        _mm512_fmadd_ps(_mm512_cvtepi32_ps(v), _mm512_castsi512_ps(scale), _mm512_castsi512_ps(offset)));
+}
 
-    return _mm512_sub_epi32(_mm512_castps_si512(r), _mm512_set1_epi32(VEC_MAGIC_BITS));
+#define VEC_WORDS 1 /* requantized results are the lower words of their lanes */
+
+/* What a result of 32 bits is in 16. */
+static inline vec_i32 vec_to_word(vec_i32 v)
+{
+    return _mm512_min_epi32(_mm512_max_epi32(v, _mm512_set1_epi32(INT16_MIN)), _mm512_set1_epi32(INT16_MAX));
+}
+
+static inline vec_i32 vec_from_word(vec_i32 v)
+{
+    return _mm512_srai_epi32(_mm512_slli_epi32(v, 16), 16);
+}
+
+/* The lower words of two vectors, in the order of packing within 128 bits. */
+static inline __m512i vec_words_of(vec_i32 a, vec_i32 b)
+{
+    const __m512i from = _mm512_set_epi64(0x003E003C003A0038, 0x001E001C001A0018, 0x0036003400320030, 0x0016001400120010,
+                                          0x002E002C002A0028, 0x000E000C000A0008, 0x0026002400220020, 0x0006000400020000);
+
+    return _mm512_permutex2var_epi16(a, from, b);
 }
 
 static inline vec_i32 vec_requant_line(vec_i32 v, const struct vec_scale *s)
@@ -150,7 +171,7 @@ static inline void vec_store(vec_i32 v, const struct vec_output *o, int8_t *out,
 /* The results of four vectors as bytes, in the order of lanes that packing within 128 bits leaves. */
 static inline __m512i vec_bytes_of(const vec_i32 *v, const struct vec_output *o)
 {
-    __m512i r = _mm512_packs_epi16(_mm512_packs_epi32(v[0], v[1]), _mm512_packs_epi32(v[2], v[3]));
+    __m512i r = _mm512_packs_epi16(vec_words_of(v[0], v[1]), vec_words_of(v[2], v[3]));
 
     r = _mm512_max_epi8(r, _mm512_set1_epi32((int32_t)o->low));
     return _mm512_min_epi8(r, _mm512_set1_epi32((int32_t)o->high));

@@ -38,6 +38,18 @@ static inline vec_x vec_staged_inputs(const int8_t *p)
 #define vec_requant_bent vec_requant_any
 #endif
 
+#ifndef VEC_WORDS /* results have all bits of their lanes */
+static inline vec_i32 vec_to_word(vec_i32 v)
+{
+    return v;
+}
+
+static inline vec_i32 vec_from_word(vec_i32 v)
+{
+    return v;
+}
+#endif
+
 #ifndef VEC_ROW
 #define VEC_ROW 1 /* vectors that are stored at once */
 
@@ -64,6 +76,12 @@ static inline int32_t vec_copy_alternate(int8_t *to, const int8_t *from, int32_t
             v[i] = function(v[i], &scale);                                                                             \
     } while (0)
 
+/* The only form whose results may be beyond 16 bits. */
+static inline vec_i32 vec_requant_any_word(vec_i32 v, const struct vec_scale *s)
+{
+    return vec_to_word(vec_requant_any(v, s));
+}
+
 /* By the form of their parameters. */
 VEC_INLINE void vec_requant_all(vec_i32 *v, const int n, const struct vec_params *p, int32_t zero)
 {
@@ -76,7 +94,7 @@ VEC_INLINE void vec_requant_all(vec_i32 *v, const int n, const struct vec_params
     else if (p->form == VEC_BOUNDED)
         VEC_REQUANT_ALL(vec_requant);
     else
-        VEC_REQUANT_ALL(vec_requant_any);
+        VEC_REQUANT_ALL(vec_requant_any_word);
 }
 
 /* VEC_ROW vectors of columns next to each other, of which there are `n` or all. */
@@ -85,7 +103,7 @@ VEC_INLINE void vec_store_row(const vec_i32 *v, const struct vec_output *o, int8
 #if VEC_ROW > 1
     vec_store_four(v, o, VEC_ROW, out, 0, n);
 #else
-    vec_store(*v, o, out, vec_smaller(n, VEC_LANES));
+    vec_store(vec_from_word(*v), o, out, vec_smaller(n, VEC_LANES));
 #endif
 }
 
@@ -114,7 +132,7 @@ VEC_INLINE void vec_store_tile(const struct vec_gemm *g, const vec_i32 (*v)[8], 
     for (int i = packed; i < pixels; i++) {
         VEC_UNROLL
         for (int j = 0; j < blocks; j++)
-            vec_store(v[j][i], &g->output, out + i * g->out_pixel + j * VEC_LANES,
+            vec_store(vec_from_word(v[j][i]), &g->output, out + i * g->out_pixel + j * VEC_LANES,
                       vec_smaller(g->columns - j * VEC_LANES, VEC_LANES));
     }
 }
@@ -779,7 +797,7 @@ static void vec_scale_sums(const struct vec_params *p, const struct vec_output *
     for (int32_t i = 0; i < n; i += VEC_LANES) {
         vec_i32 v = vec_load(sum + i);
         vec_requant_all(&v, 1, p, o->zero);
-        vec_store(v, o, out + i, vec_smaller(n - i, VEC_LANES));
+        vec_store(vec_from_word(v), o, out + i, vec_smaller(n - i, VEC_LANES));
     }
 }
 

@@ -55,6 +55,14 @@ bool vec_params_set(struct vec_params *p, int32_t lane, uint64_t bound, int32_t 
     return multiplier != INT32_MIN;
 }
 
+bool vec_params_set_word(struct vec_params *p, int32_t lane, uint64_t bound, int32_t multiplier, int32_t shift)
+{
+    if (bound < VEC_LIMIT && multiplier > 0 && shift <= 0 && shift >= -MOST_RIGHT &&
+        bound * (uint64_t)multiplier >> (31 - shift) >= VEC_WORD)
+        bound = VEC_LIMIT;
+    return vec_params_set(p, lane, bound, multiplier, shift);
+}
+
 /* What the form needs of a lane whose shifts are set. */
 static void close_lane(const struct vec_isa *isa, struct vec_params *p, int32_t zero, int32_t lane)
 {
@@ -96,7 +104,7 @@ bool vec_output_set(const struct vec_isa *isa, struct vec_params *p, int32_t lan
     int32_t largest = zero < 0 ? INT8_MAX - zero : zero - INT8_MIN;
     uint64_t bound = (uint64_t)llabs((long long)bias) + (uint64_t)s->absolute * (uint64_t)largest;
     *folded = (int32_t)((uint32_t)bias - (uint32_t)(int32_t)(zero + isa->input_offset) * (uint32_t)(uint64_t)s->sum);
-    return vec_params_set(p, lane, bound, requant[0], requant[1]);
+    return vec_params_set_word(p, lane, bound, requant[0], requant[1]);
 }
 
 /* ---- convolution and matrix product with constant weights ---- */

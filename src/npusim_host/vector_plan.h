@@ -127,6 +127,9 @@ void vec_plan_free(struct vec_plan *p);
  * vec_params_close() follows when all lanes are set; bias: of the lanes, or NULL where a search for lines does not pay.
  */
 bool vec_params_set(struct vec_params *p, int32_t lane, uint64_t bound, int32_t multiplier, int32_t shift);
+
+/* The same for results that are packed from words. */
+bool vec_params_set_word(struct vec_params *p, int32_t lane, uint64_t bound, int32_t multiplier, int32_t shift);
 void vec_params_close(const struct vec_isa *isa, struct vec_params *p, const struct vec_output *o, int32_t *bias);
 
 /* Makes set lanes those of VEC_LINE or VEC_BENT, and adds to the biases. False: nothing is done. */

@@ -56,7 +56,7 @@ struct vec_plan *vec_plan_product(const struct vec_isa *isa, const struct nuc_np
     for (int32_t j = 0; j < g->columns; j++) {
         const int32_t *pair = requant + (g->per_channel ? (int64_t)j * 2 : 0);
         uint64_t bound = (uint64_t)g->depth * 255 * 255 + (bias ? (uint64_t)llabs((long long)bias[j]) : 0);
-        if (!vec_params_set(params + j / VEC_LANES, j % VEC_LANES, bound, pair[0], pair[1])) {
+        if (!vec_params_set_word(params + j / VEC_LANES, j % VEC_LANES, bound, pair[0], pair[1])) {
             free(plan);
             return NULL;
         }

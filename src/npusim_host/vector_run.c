@@ -484,7 +484,7 @@ void vec_run_reduce(const struct vec_machine *v, const struct nuc_mc_reduce *red
     bool is_mean = nuc_mc_opcode_of(&d->call) == NUC_MC_OP_MEAN;
 
     for (int32_t i = 0; i < VEC_LANES && is_mean; i++)
-        is_mean = vec_params_set(&scale, i, (uint64_t)reduced_count(d) * 255, d->multiplier, d->shift);
+        is_mean = vec_params_set_word(&scale, i, (uint64_t)reduced_count(d) * 255, d->multiplier, d->shift);
     if (is_mean)
         vec_params_close(v->isa, &scale, &output, NULL);
     while (join_reduced(d)) {

@@ -124,11 +124,11 @@ bool vec_product_is_lines(struct vec_lines *l, const struct nuc_mc_binary *e)
     int32_t zero = l->a_is_shared ? e->a_zero : e->b_zero;
     int exponent;
 
-    /* Results, and what is added to them, stay inside 31 bits. */
+    /* Results, and what is added to them, stay inside 31 bits, and above the shift inside 16. */
     (void)frexp(unit * 255.0 * 255.0 + 255.0, &exponent);
     l->shift = 30 - exponent;
     l->zero = l->a_is_shared ? e->b_zero : e->a_zero;
-    if (l->shift < 1 || l->shift > 30 || e->out_shift > 0 || -e->out_shift > l->shift)
+    if (l->shift < 16 || l->shift > 30 || e->out_shift > 0 || -e->out_shift > l->shift)
         return false;
     /* What is rounded a second time has `-out_shift` bits that the first one has left. */
     l->less = e->out_shift < 0 ? 1 << (l->shift + e->out_shift) : 0;
@@ -230,8 +230,8 @@ bool vec_params_bend(struct vec_params *p, const struct vec_output *o, int32_t *
             *b = b[-1];
         else if (p->multiplier[i] != 0 && !find_bend(b, o, p->multiplier[i], p->right[i]))
             return false;
-        /* Beyond the accumulators of results, too, floats of the line stay positive. */
-        if (ldexp((double)p->bound * (double)b->weight, -b->bits) >= (double)(EXACT / 8))
+        /* Beyond the accumulators of results, too, what the line gives stays inside 16 bits. */
+        if (ldexp((double)p->bound * (double)b->weight, -b->bits) >= (double)VEC_WORD)
             return false;
     }
     for (int32_t i = 0; i < VEC_LANES; i++) {
