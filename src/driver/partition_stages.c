@@ -69,8 +69,7 @@ void nuc_decompose_model(struct nuc_job *j)
     };
 
     j->m = m;
-    if (!s->o.reference_compat)
-        nuc_run_stage_passes(j, &nuc_quantized_passes, NUC_PASSES_DEFAULT);
+    nuc_run_stage_passes(j, &nuc_quantized_passes, s->o.reference_compat ? NUC_PASSES_COMPAT : NUC_PASSES_DEFAULT);
     if (nuc_expresses_for_npu(s)) {
         options.express = may_express;
         options.express_user = nuc_not_delegated_new(

@@ -80,6 +80,9 @@ bool nuc_remove_dead_nodes(struct nuc_graph *g);
 
 /* A bias in float of a layer whose input and weight are quantized, as training leaves it, is quantized, too. */
 bool nuc_quantize_biases(struct nuc_graph *g);
+/* One in int32 with another scale than the products of input and weight, with which every layer reads it, gets theirs.
+ */
+bool nuc_rescale_biases(struct nuc_graph *g);
 /* Values that stay in float, multiplied with a constant for each channel: scales of channels where they come from int8.
  */
 bool nuc_fold_channel_scales(struct nuc_graph *g);

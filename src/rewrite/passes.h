@@ -47,7 +47,8 @@ extern const struct nuc_pass_list nuc_aten_passes;
  */
 extern const struct nuc_pass_list nuc_written_passes, nuc_int8_passes;
 
-/* Not in compatibility mode: archives quantized outside of nucleon, brought to what its own quantizer leaves. */
+/* Archives quantized outside of nucleon, brought to what its own quantizer leaves; in compatibility mode what cannot be
+ * computed otherwise. */
 extern const struct nuc_pass_list nuc_quantized_passes;
 
 /* Not in compatibility mode, where copies that change only a dim order stay on the CPU and divide partitions. */

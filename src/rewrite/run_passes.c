@@ -72,6 +72,7 @@ static const struct nuc_pass int8_passes[] = {
 };
 
 static const struct nuc_pass quantized_passes[] = {
+    {"rescale-biases", nuc_rescale_biases, BOTH},
     {"quantize-biases", nuc_quantize_biases, BETTER},
     {"fold-channel-scales", nuc_fold_channel_scales, BETTER},
     {"quantized-conv1d-to-2d", nuc_quantized_conv1d_to_2d, BETTER},

@@ -70,6 +70,8 @@ static const struct expectation expectations[] = {
     {START RELU("1", "x") RELU("11", "1") END("11"), ": r1", "tag1", "r1 -, r11 tag1"},
     {START RELU("1", "x") RELU("11", "1") END("11"), "compat: r1", "", "r1 -, r11 -"},
     {START RELU("1", "x") END("1"), "compat: ::add", "tag1", "r1 tag1"},
+    /* A view with another scale: the reference's verifier ends the compilation. */
+    {START RELU("1", "x") VIEW("2", "1") QUANTIZE("3", "d2") "%output = output([%3])\n", "compat", "tag1", "r1 tag1"},
     {START RELU("1", "x") END("1"), "no-delegate", "", "r1 -, d1 -"},
 };
 

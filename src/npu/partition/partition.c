@@ -146,6 +146,36 @@ static void check_cluster_member(struct partitioning *p, const struct nuc_node *
     }
 }
 
+/* By the reference: the backend of the older rules goes on. */
+static bool is_verified(const struct partitioning *p)
+{
+    return p->options->reference_compat && p->support.flavor->rules != NUC_RULES_SDK_3_1;
+}
+
+/*
+ * Before any proposal. In compatibility mode what the reference's verifier would end the compilation for: parameters
+ * around the operators of a proposal that holds. True: one is refused.
+ */
+static bool check_clusters(struct partitioning *p)
+{
+    const bool compat = p->options->reference_compat;
+    bool changed = false;
+
+    for (struct nuc_node *n = p->g->first; n != NULL; n = n->next) {
+        if (n->cluster == NULL || !nuc_is_call(n) || nuc_is_quantize(n) || (compat && p->proposal->of[n->id] < 0))
+            continue;
+        if (!compat)
+            check_cluster_member(p, n);
+        if (n != n->cluster)
+            continue;
+        struct nuc_verdict v = nuc_check_parameters(&p->support, n);
+        if (!v.ok)
+            refuse(p, n, v);
+        changed = changed || !v.ok;
+    }
+    return changed;
+}
+
 /* ---- rounds ---- */
 
 /*
@@ -212,7 +242,7 @@ static void propose(struct partitioning *p)
                 nuc_is_call(n) && n->op != NUC_OP_CALL_DELEGATE && compute != NULL && !p->refused[compute->id];
         }
         p->proposal = nuc_propose_partitions(p->g, p->supported);
-        if (p->proposal->count == 0 || validate(p))
+        if (p->proposal->count == 0 || (validate(p) && !(is_verified(p) && check_clusters(p))))
             return;
     }
 }
@@ -462,18 +492,8 @@ struct nuc_partitions *nuc_partition_graph(struct nuc_graph *g, const struct nuc
         if (nuc_is_operator(n))
             check_node(&p, &ends, n);
     }
-    if (!o->reference_compat) {
-        for (struct nuc_node *n = p.g->first; n != NULL; n = n->next) {
-            if (n->cluster == NULL || !nuc_is_call(n) || nuc_is_quantize(n))
-                continue;
-            check_cluster_member(&p, n);
-            if (n != n->cluster)
-                continue;
-            struct nuc_verdict v = nuc_check_parameters(&p.support, n);
-            if (!v.ok)
-                refuse(&p, n, v);
-        }
-    }
+    if (!o->reference_compat)
+        check_clusters(&p);
     if (!o->no_delegate)
         propose(&p);
     if (o->by_cost > 0 && p.proposal != NULL && p.proposal->count > 0)

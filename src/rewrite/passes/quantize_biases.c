@@ -1,7 +1,8 @@
 /*
  * Quantized archives whose biases are in float: quantization-aware training folds a batch norm into a convolution
  * without a bias, and nothing quantizes what that makes. Such a bias gets the scale of the sums that it is added to,
- * scale of the input times scale of the weight, as the bias of a convolution that had one from the start.
+ * scale of the input times scale of the weight, as the bias of a convolution that had one from the start. So does one
+ * with the scale of other sums: of a bias that layers share, torch's quantizer makes one quantization.
  */
 #include <math.h>
 
@@ -87,9 +88,10 @@ static void add_dequantize(struct nuc_graph *g, struct nuc_node *node, uint32_t 
                            const int32_t *values, const float *scales, int64_t count)
 {
     bool per_channel = count > 1;
-    struct nuc_meta meta = bias->vals[0];
+    struct nuc_meta meta = bias->vals[0], dequantized = bias->vals[0];
 
     meta.dtype = NUC_I32;
+    dequantized.dtype = NUC_F32;
     struct nuc_node *q = nuc_add_parameter(g, bias, "_int32", &meta, values);
     struct nuc_node *d =
         nuc_insert(g, node, per_channel ? NUC_OP_DEQUANTIZE_PER_CHANNEL : NUC_OP_DEQUANTIZE_PER_TENSOR, node);
@@ -113,36 +115,73 @@ static void add_dequantize(struct nuc_graph *g, struct nuc_node *node, uint32_t 
                                              .quant_max = INT32_MAX,
                                              .dtype = NUC_I32});
     }
-    nuc_set_val(g, d, &bias->vals[0]);
+    nuc_set_val(g, d, &dequantized);
     nuc_set_arg_node(node, g, index, d);
 }
 
-static bool quantize_bias(struct nuc_graph *g, struct nuc_node *node, const struct layer_row *row)
+#define SAME 1e-5 /* of a scale: both may be rounded to float32 */
+
+/* What a bias with the scale of other sums stands for; NULL: it has that of `scales`, or is none. */
+static const float *of_other_sums(struct nuc_graph *g, const struct nuc_node *bias, const float *scales, int64_t n,
+                                  int64_t count)
+{
+    struct nuc_quant q;
+    const struct nuc_node *steps = nuc_dequantize_quant(bias, &q) ? nuc_operand(g, bias, NUC_SELF) : NULL;
+
+    if (steps == NULL || !nuc_is_static(steps) || steps->vals[0].dtype != NUC_I32 ||
+        (q.per_channel && (!nuc_is_static_float(q.scales) || nuc_elements(&q.scales->vals[0]) != n)))
+        return NULL;
+    const float *own = q.per_channel ? nuc_const_contiguous(g, q.scales) : NULL;
+    const int32_t *counts = nuc_const_contiguous(g, steps);
+    float *values = nuc_alloc_array(g->cx, (size_t)n, sizeof *values);
+    bool other = false;
+    for (int64_t i = 0; i < n; i++) {
+        double scale = own != NULL ? (double)own[i] : q.scale, sum = (double)scales[i % count];
+        other = other || fabs(scale - sum) > SAME * sum;
+        values[i] = (float)(counts[i] * scale);
+    }
+    return other ? values : NULL;
+}
+
+static bool quantize_bias(struct nuc_graph *g, struct nuc_node *node, const struct layer_row *row, bool from_float)
 {
     struct nuc_node *bias = nuc_arg_node(node, row->bias);
     int64_t count;
 
-    if (bias == NULL || !nuc_is_static(bias) || bias->vals[0].dtype != NUC_F32 || bias->vals[0].rank != 1)
+    if (bias == NULL || bias->vals[0].dtype != NUC_F32 || bias->vals[0].rank != 1 || nuc_is_static(bias) != from_float)
         return false;
     int64_t n = nuc_elements(&bias->vals[0]);
     const float *scales = n > 0 ? sum_scales(g, node, row, n, &count) : NULL;
-    const int32_t *values = scales != NULL ? quantized(g, nuc_const_contiguous(g, bias), n, scales, count) : NULL;
+    if (scales == NULL)
+        return false;
+    const float *in_float = from_float ? nuc_const_contiguous(g, bias) : of_other_sums(g, bias, scales, n, count);
+    const int32_t *values = in_float != NULL ? quantized(g, in_float, n, scales, count) : NULL;
     if (values == NULL)
         return false;
-    add_dequantize(g, node, row->bias, bias, values, scales, count);
+    add_dequantize(g, node, row->bias, from_float ? bias : nuc_operand(g, bias, NUC_SELF), values, scales, count);
     return true;
 }
 
-bool nuc_quantize_biases(struct nuc_graph *g)
+static bool quantize_all(struct nuc_graph *g, bool from_float)
 {
     bool changed = false;
 
     for (struct nuc_node *n = g->first; n != NULL; n = n->next) {
         const struct layer_row *row = row_of(n);
-        if (row != NULL && quantize_bias(g, n, row))
+        if (row != NULL && quantize_bias(g, n, row, from_float))
             changed = true;
     }
     if (changed)
         nuc_remove_dead(g);
     return changed;
+}
+
+bool nuc_quantize_biases(struct nuc_graph *g)
+{
+    return quantize_all(g, true);
+}
+
+bool nuc_rescale_biases(struct nuc_graph *g)
+{
+    return quantize_all(g, false);
 }
