@@ -7,6 +7,9 @@
 /* Of the machine, those that work now: at least one. */
 unsigned nuc_cores(void);
 
+/* Whether this process may fork and go on in the child: no other thread holds a lock then. False: or nobody knows. */
+bool nuc_has_one_thread(void);
+
 enum nuc_process_end {
     NUC_PROCESS_EXIT,   /* code: of the exit */
     NUC_PROCESS_SIGNAL, /* code: of the signal */

@@ -3,6 +3,7 @@
 
 #include "failing_memory.h"
 
+#include <pthread.h>
 #include <sys/stat.h>
 
 #include "host/file.h"
@@ -217,12 +218,34 @@ static void files_are_written_whole(void **state)
     assert_int_equal(rmdir(folder), 0); /* no temporary file is left */
 }
 
+static void *wait_for(void *mutex)
+{
+    pthread_mutex_lock(mutex);
+    pthread_mutex_unlock(mutex);
+    return NULL;
+}
+
+static void threads_are_seen(void **state)
+{
+    pthread_mutex_t held = PTHREAD_MUTEX_INITIALIZER;
+    pthread_t thread;
+
+    assert_true(nuc_has_one_thread());
+    pthread_mutex_lock(&held);
+    assert_int_equal(pthread_create(&thread, NULL, wait_for, &held), 0);
+    assert_false(nuc_has_one_thread());
+    pthread_mutex_unlock(&held);
+    pthread_join(thread, NULL);
+    assert_true(nuc_has_one_thread());
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(every_allocation_may_fail), STATE_TEST(failure_pops_and_is_one_line),
         STATE_TEST(long_messages_keep_their_end),    cmocka_unit_test(sub_arenas_are_freed_once),
         STATE_TEST(files_are_written_whole),         cmocka_unit_test(grown_arrays_hold_one_block),
+        cmocka_unit_test(threads_are_seen),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

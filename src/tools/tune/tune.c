@@ -441,14 +441,17 @@ _Noreturn static void be_child(const struct tuning *t, const struct nuc_options 
     _exit(write(pipe, &told, sizeof told) == (ssize_t)sizeof told ? 0 : 1);
 }
 
-/* Where there is no process to be had the trial is made when it is asked for. */
+/*
+ * Where there is no process to be had, or a caller's thread may hold what a child would wait for, the trial is made
+ * when it is asked for.
+ */
 static void start_trial(struct tuning *t, struct process *p, const struct nuc_options *options, unsigned threads)
 {
     struct nuc_options own = *options;
     int ends[2];
 
     own.threads = threads;
-    if (pipe(ends) != 0)
+    if (!nuc_has_one_thread() || pipe(ends) != 0)
         return;
     const pid_t id = fork();
     if (id == 0)

@@ -285,5 +285,6 @@ int cli_tune(struct cli_args *args)
     args->tune.min_sqnr = (double)args->min_sqnr[0];
     if (args->cycle_budget != UINT64_MAX)
         args->tune.cycle_budget = args->cycle_budget;
+    cli_draw_alone(); /* trials are made side by side in processes */
     return cli_with_compiler(args, tune);
 }

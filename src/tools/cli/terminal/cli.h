@@ -76,6 +76,8 @@ void cli_progress(void *user, const char *what, size_t done, size_t total);
 
 /* Takes the line away: before anything else is printed, and when the work is done. */
 void cli_hide_progress(void);
+/* From here on progress is drawn when the work reports: of a process without another thread. */
+void cli_draw_alone(void);
 void cli_end_progress(void);
 
 /* ---- shells (shell_words.c) ---- */

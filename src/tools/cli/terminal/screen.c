@@ -60,12 +60,12 @@ enum { BAR = 20, MILLISECONDS = 100 };
 
 /*
  * The step under way. A thread draws its line, so that it goes on while the work does not report; it is started with
- * the first step on a terminal and ends with the process.
+ * the first step on a terminal and ends with the process, unless cli_draw_alone() was called before.
  */
 static struct {
     pthread_mutex_t lock;
     bool drawing; /* a step was begun */
-    bool alone;   /* no thread could be started: the line is drawn when the work reports */
+    bool alone;   /* there is no thread: the line is drawn when the work reports */
     char what[32];
     size_t done, total;
     double began, printed, drawn;
@@ -208,6 +208,11 @@ void cli_progress(void *user, const char *what, size_t done, size_t total)
     pthread_mutex_unlock(&line.lock);
     if (total > 0 && done >= total)
         cli_end_progress();
+}
+
+void cli_draw_alone(void)
+{
+    line.drawing = line.alone = true;
 }
 
 void cli_hide_progress(void)
