@@ -228,12 +228,11 @@ bool nuc_cm_lower_div(struct nuc_cm *c, struct nuc_node *node)
 
 bool nuc_cm_lower_extreme(struct nuc_cm *c, struct nuc_node *node)
 {
-    enum nuc_op op = node->op == NUC_OP_MINIMUM ? NUC_OP_CORTEXM_MINIMUM : NUC_OP_CORTEXM_MAXIMUM;
     struct nuc_cm_binary v;
 
     if (!nuc_cm_read_binary(node, false, &v) || node->vals[0].rank > 4)
         return false;
-    op = v.a.dtype == NUC_I8 ? op : node->op;
+    enum nuc_op op = v.a.dtype == NUC_I8 ? nuc_int8_op(node->op) : node->op;
     struct nuc_node *before = nuc_cm_place(&v.out);
     struct nuc_node *a = nuc_cm_requantize(c, &v.a, &v.out.params, before);
     struct nuc_node *b = nuc_cm_requantize(c, &v.b, &v.out.params, before);

@@ -157,6 +157,16 @@ void nuc_set_args(struct nuc_graph *g, struct nuc_node *node, const struct nuc_a
     }
 }
 
+double nuc_power_of(const struct nuc_node *node)
+{
+    static const double powers[NUC_OP_COUNT] = {
+#define POWER(op, exponent) [NUC_OP_##op] = (exponent),
+#include "ir/ops.def"
+    };
+
+    return node->op == NUC_OP_POW_SCALAR ? nuc_scalar(node, NUC_ARG(POW_SCALAR, exponent), 0) : powers[node->op];
+}
+
 int64_t nuc_slice_end(int64_t value, int64_t size)
 {
     value = value < 0 ? value + size : value;

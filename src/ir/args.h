@@ -46,6 +46,9 @@ int64_t nuc_slice_end(int64_t value, int64_t size);
 /* Dimensions that an int[] names in a tensor of that rank, as a bit mask; None and an empty list name all. */
 uint32_t nuc_dims_mask(const struct nuc_node *node, uint32_t index, uint32_t rank);
 
+/* The exponent of a power of one operand, a root or an inverse too; 0: it is none. */
+double nuc_power_of(const struct nuc_node *node);
+
 /* Type and sizes of tensor argument `index`; rank 0 when there is none. */
 const struct nuc_meta *nuc_input_meta(const struct nuc_node *node, uint32_t index);
 

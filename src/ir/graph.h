@@ -304,6 +304,9 @@ bool nuc_op_makes_real(enum nuc_op op);
 /* Whether a finite number may give one that is not: a function that has poles, overflows, or ends somewhere. */
 bool nuc_op_is_partial(enum nuc_op op);
 
+/* The int8 operator of a Cortex-M that it becomes as a rule; the operator itself where the table has none. */
+enum nuc_op nuc_int8_op(enum nuc_op op);
+
 /* An operator as a name says it. */
 struct nuc_op_form {
     enum nuc_op op; /* NUC_OP_COUNT when no row has that name */

@@ -99,7 +99,7 @@ static bool stays_finite(struct nuc_graph *g, const struct nuc_node *node, uint3
         return true;
     if (*left == 0)
         return false;
-    double power = node->op == NUC_OP_POW_SCALAR ? nuc_scalar(node, NUC_OTHER, -1) : -1;
+    double power = nuc_power_of(node);
     if (nuc_op_is_partial(node->op) && !(power > 0 && power <= 4 && power == floor(power)))
         return false;
     --*left;

@@ -232,6 +232,17 @@ bool nuc_op_is_partial(enum nuc_op op)
     return (rows[op].forms & PARTIAL) != 0;
 }
 
+enum nuc_op nuc_int8_op(enum nuc_op op)
+{
+    /* Operator 0 is a placeholder, which nothing becomes. */
+    static const uint16_t int8_ops[NUC_OP_COUNT] = {
+#define INT8(from, to) [NUC_OP_##from] = NUC_OP_##to,
+#include "ir/ops.def"
+    };
+
+    return int8_ops[op] != 0 ? (enum nuc_op)int8_ops[op] : op;
+}
+
 const struct nuc_schema *nuc_op_schema(enum nuc_op op)
 {
     assert((unsigned)op < NUC_OP_COUNT);

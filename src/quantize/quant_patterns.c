@@ -10,7 +10,6 @@
 #include <string.h>
 
 #include "ir/args.h"
-#include "ir/op_list.h"
 
 /* ---- specs ---- */
 
@@ -153,94 +152,66 @@ static const struct nuc_quant_pattern families[NUC_SIDE_COUNT][NUC_FAMILY_COUNT]
                       [NUC_FAMILY_BINARY] = {TWO(NUC_SPEC_ACTIVATION, NUC_SPEC_ACTIVATION)}},
 };
 
-/* Rows take precedence over those of the family, rows of a side over those of both. */
-struct row {
-    const enum nuc_op *ops;
-    struct nuc_quant_pattern pattern;
-};
+/* Columns OBSERVED of ops.def: patterns of both sides, of the NPU, of the CPU. */
+static const struct nuc_quant_pattern family = {.form = NUC_FORM_NONE}; /* that of the operator's family */
+static const struct nuc_quant_pattern conv2d = {CONVOLUTION(CONV2D, NUC_SPEC_WEIGHT_AXIS_0),
+                                                .cluster = NUC_CLUSTER_COMPUTE};
+static const struct nuc_quant_pattern conv2d_padding = {CONVOLUTION(CONV2D_PADDING, NUC_SPEC_WEIGHT_AXIS_0)};
+static const struct nuc_quant_pattern conv_transpose2d = {CONVOLUTION(CONV_TRANSPOSE2D, NUC_SPEC_WEIGHT_AXIS_1)};
+static const struct nuc_quant_pattern addmm = {WEIGHTED(ADDMM, mat1, mat2, NUC_SPEC_WEIGHT, self, NUC_SPEC_BIAS),
+                                               .joint_rank = ANY_RANK, .cluster = NUC_CLUSTER_COMPUTE};
+static const struct nuc_quant_pattern mm = {TWO(NUC_SPEC_ACTIVATION, NUC_SPEC_WEIGHT), .joint_rank = ANY_RANK,
+                                            .cluster = NUC_CLUSTER_COMPUTE};
+static const struct nuc_quant_pattern prelu = {TWO(NUC_SPEC_ACTIVATION, NUC_SPEC_WEIGHT)};
+static const struct nuc_quant_pattern pair = {.form = NUC_FORM_PAIR};
+/* Reads what its producer gives, and gives no values of its kind; of the NPU also what it has no operator for. */
+static const struct nuc_quant_pattern none = {.form = NUC_FORM_NONE};
+static const struct nuc_quant_pattern unary = {UNARY};
 
-static const struct row rows_of_both[] = {
-    {NUC_OPS(NUC_OP_CONV2D), {CONVOLUTION(CONV2D, NUC_SPEC_WEIGHT_AXIS_0), .cluster = NUC_CLUSTER_COMPUTE}},
-    {NUC_OPS(NUC_OP_CONV2D_PADDING), {CONVOLUTION(CONV2D_PADDING, NUC_SPEC_WEIGHT_AXIS_0)}},
-    {NUC_OPS(NUC_OP_CONV_TRANSPOSE2D), {CONVOLUTION(CONV_TRANSPOSE2D, NUC_SPEC_WEIGHT_AXIS_1)}},
-    {NUC_OPS(NUC_OP_ADDMM),
-     {WEIGHTED(ADDMM, mat1, mat2, NUC_SPEC_WEIGHT, self, NUC_SPEC_BIAS), .joint_rank = ANY_RANK,
-      .cluster = NUC_CLUSTER_COMPUTE}},
-    {NUC_OPS(NUC_OP_MM),
-     {TWO(NUC_SPEC_ACTIVATION, NUC_SPEC_WEIGHT), .joint_rank = ANY_RANK, .cluster = NUC_CLUSTER_COMPUTE}},
-    {NUC_OPS(NUC_OP_MAXIMUM, NUC_OP_MINIMUM), {.form = NUC_FORM_PAIR}},
-    {NUC_OPS(NUC_OP_PRELU), {TWO(NUC_SPEC_ACTIVATION, NUC_SPEC_WEIGHT)}},
-    /* They read what their producer gives, and give no values of its kind. */
-    {NUC_OPS(NUC_OP_ARGMAX, NUC_OP_ARGMIN, NUC_OP_ANY_DIMS, NUC_OP_PROD_DIM), {.form = NUC_FORM_NONE}},
-};
+static const struct nuc_quant_pattern npu_linear = {LINEAR, .joint_rank = 2, .cluster = NUC_CLUSTER_COMPUTE};
+static const struct nuc_quant_pattern symmetric = {TWO(NUC_SPEC_SYMMETRIC, NUC_SPEC_SYMMETRIC)};
+static const struct nuc_quant_pattern npu_sum = {TWO(NUC_SPEC_ACTIVATION, NUC_SPEC_ACTIVATION),
+                                                 .extension_in_place = true};
+static const struct nuc_quant_pattern npu_product = {TWO(NUC_SPEC_FACTOR, NUC_SPEC_FACTOR), .extension_in_place = true};
+static const struct nuc_quant_pattern npu_map = {MAP, .extension_in_place = true};
+static const struct nuc_quant_pattern functional = {UNARY, .extension_in_place = true};
+static const struct nuc_quant_pattern npu_relu = {UNARY, .joins = NUC_JOINS_ALWAYS, .cluster = NUC_CLUSTER_RELU};
+static const struct nuc_quant_pattern npu_relu6 = {UNARY, .joins = NUC_JOINS_ALWAYS, .extension = true};
+static const struct nuc_quant_pattern npu_hardtanh = {BOUNDED, .joins = NUC_JOINS_BOUNDS, .cluster = NUC_CLUSTER_CLAMP};
+static const struct nuc_quant_pattern npu_clamp = {BOUNDED, .extension_in_place = true};
+static const struct nuc_quant_pattern npu_sigmoid = {UNARY_TO(NUC_SPEC_PROBABILITY), .joins = NUC_JOINS_REFERENCE,
+                                                     .cluster = NUC_CLUSTER_SIGMOID, .extension_in_place = true};
+static const struct nuc_quant_pattern npu_tanh = {UNARY_TO(NUC_SPEC_TANH), .joins = NUC_JOINS_REFERENCE,
+                                                  .cluster = NUC_CLUSTER_TANH};
+/* Expressed in operators of the NPU after quantization. */
+static const struct nuc_quant_pattern asked = {UNARY, .asked = true, .extension = true};
+/* Moves of values that the reference has no pattern for. */
+static const struct nuc_quant_pattern moved = {.form = NUC_FORM_MOVED, INPUT, .extension = true};
 
-static const struct row npu_rows[] = {
-    {NUC_OPS(NUC_OP_LINEAR), {LINEAR, .joint_rank = 2, .cluster = NUC_CLUSTER_COMPUTE}},
-    {NUC_OPS(NUC_OP_BMM), {TWO(NUC_SPEC_SYMMETRIC, NUC_SPEC_SYMMETRIC)}},
-    {NUC_OPS(NUC_OP_ADD, NUC_OP_SUB), {TWO(NUC_SPEC_ACTIVATION, NUC_SPEC_ACTIVATION), .extension_in_place = true}},
-    {NUC_OPS(NUC_OP_MUL), {TWO(NUC_SPEC_FACTOR, NUC_SPEC_FACTOR), .extension_in_place = true}},
-    {NUC_OPS(NUC_OP_ABS, NUC_OP_EXP, NUC_OP_NEG), {MAP, .extension_in_place = true}},
-    {NUC_OPS(NUC_OP_LOG, NUC_OP_RSQRT), {UNARY, .extension_in_place = true}},
-    {NUC_OPS(NUC_OP_HARDSWISH, NUC_OP_LEAKY_RELU), {UNARY}},
-    {NUC_OPS(NUC_OP_RELU), {UNARY, .joins = NUC_JOINS_ALWAYS, .cluster = NUC_CLUSTER_RELU}},
-    {NUC_OPS(NUC_OP_RELU6), {UNARY, .joins = NUC_JOINS_ALWAYS, .extension = true}},
-    {NUC_OPS(NUC_OP_HARDTANH), {BOUNDED, .joins = NUC_JOINS_BOUNDS, .cluster = NUC_CLUSTER_CLAMP}},
-    {NUC_OPS(NUC_OP_CLAMP), {BOUNDED, .extension_in_place = true}},
-    {NUC_OPS(NUC_OP_SIGMOID),
-     {UNARY_TO(NUC_SPEC_PROBABILITY), .joins = NUC_JOINS_REFERENCE, .cluster = NUC_CLUSTER_SIGMOID,
-      .extension_in_place = true}},
-    {NUC_OPS(NUC_OP_TANH), {UNARY_TO(NUC_SPEC_TANH), .joins = NUC_JOINS_REFERENCE, .cluster = NUC_CLUSTER_TANH}},
-    /* Expressed in operators of the NPU after quantization. */
-    {NUC_OPS(NUC_OP_SILU, NUC_OP_GELU, NUC_OP_ELU, NUC_OP_SELU, NUC_OP_CELU, NUC_OP_SOFTPLUS, NUC_OP_LOG_SIGMOID,
-             NUC_OP_MISH, NUC_OP_HARDSIGMOID, NUC_OP_SQUARE, NUC_OP_POW_SCALAR, NUC_OP_SOFTSHRINK, NUC_OP_LOG2,
-             NUC_OP_LOG10, NUC_OP_EXP2),
-     {UNARY, .asked = true, .extension = true}},
-    /* Moves of values that the reference has no pattern for. */
-    {NUC_OPS(NUC_OP_CLONE, NUC_OP_CONTIGUOUS, NUC_OP_ALIAS, NUC_OP_T),
-     {.form = NUC_FORM_MOVED, INPUT, .extension = true}},
-    /* Not operators of the NPU, other than the rest of their families. */
-    {NUC_OPS(NUC_OP_VAR, NUC_OP_LOG_SOFTMAX, NUC_OP_NATIVE_LOG_SOFTMAX), {.form = NUC_FORM_NONE}},
-};
-
-static const struct row cpu_rows[] = {
-    {NUC_OPS(NUC_OP_INDEX, NUC_OP_INDEX_SELECT, NUC_OP_GATHER, NUC_OP_EMBEDDING), {SHARED}},
-    {NUC_OPS(NUC_OP_LINEAR), {LINEAR, .joint_rank = ANY_RANK}},
-    /* Observed, it would take the range of the values it is concatenated with. */
-    {NUC_OPS(NUC_OP_SIGMOID), {UNARY_TO(NUC_SPEC_PROBABILITY)}},
-    {NUC_OPS(NUC_OP_TANH), {UNARY_TO(NUC_SPEC_TANH)}},
-    {NUC_OPS(NUC_OP_BMM, NUC_OP_MATMUL), {TWO(NUC_SPEC_ACTIVATION, NUC_SPEC_ACTIVATION)}},
-    {NUC_OPS(NUC_OP_ADD, NUC_OP_SUB), {TWO(NUC_SPEC_ACTIVATION, NUC_SPEC_ACTIVATION), .joint_rank = ANY_RANK}},
-    {NUC_OPS(NUC_OP_WHERE),
-     {.form = NUC_FORM_OWN,
-      .anchors = {{NUC_SPEC_ACTIVATION, NUC_ARG(WHERE, self)}, {NUC_SPEC_ACTIVATION, NUC_ARG(WHERE, other)}},
-      .output = NUC_SPEC_ACTIVATION}},
-    {NUC_OPS(NUC_OP_RELU, NUC_OP_RELU6, NUC_OP_HARDTANH, NUC_OP_CLAMP), {UNARY, .joins = NUC_JOINS_ALWAYS}},
-    {NUC_OPS(NUC_OP_MEAN_DIM, NUC_OP_SUM, NUC_OP_SUM_DIM, NUC_OP_VAR), {UNARY}},
-    {NUC_OPS(NUC_OP_ADAPTIVE_AVG_POOL2D), {.form = NUC_FORM_MEAN, INPUT, .output = NUC_SPEC_ACTIVATION}},
-    {NUC_OPS(NUC_OP_LAYER_NORM, NUC_OP_GROUP_NORM, NUC_OP_RMS_NORM), {UNARY}},
-    {NUC_OPS(NUC_OP_LOG_SOFTMAX, NUC_OP_NATIVE_LOG_SOFTMAX), {UNARY}},
-    {NUC_OPS(NUC_OP_SLICE_SCATTER, NUC_OP_INDEX_PUT, NUC_OP_SCATTER), {.form = NUC_FORM_LIST}},
-};
-
-static const struct nuc_quant_pattern *find_row(const struct row *rows, size_t count, enum nuc_op op)
-{
-    for (size_t i = 0; i < count; i++) {
-        if (nuc_op_is_in(op, rows[i].ops))
-            return &rows[i].pattern;
-    }
-    return NULL;
-}
-
-#define COUNT(rows) (sizeof(rows) / sizeof *(rows))
+static const struct nuc_quant_pattern shared = {SHARED};
+static const struct nuc_quant_pattern cpu_linear = {LINEAR, .joint_rank = ANY_RANK};
+/* Observed, it would take the range of the values it is concatenated with. */
+static const struct nuc_quant_pattern probability = {UNARY_TO(NUC_SPEC_PROBABILITY)};
+static const struct nuc_quant_pattern cpu_tanh = {UNARY_TO(NUC_SPEC_TANH)};
+static const struct nuc_quant_pattern two = {TWO(NUC_SPEC_ACTIVATION, NUC_SPEC_ACTIVATION)};
+static const struct nuc_quant_pattern cpu_sum = {TWO(NUC_SPEC_ACTIVATION, NUC_SPEC_ACTIVATION), .joint_rank = ANY_RANK};
+static const struct nuc_quant_pattern where = {
+    .form = NUC_FORM_OWN,
+    .anchors = {{NUC_SPEC_ACTIVATION, NUC_ARG(WHERE, self)}, {NUC_SPEC_ACTIVATION, NUC_ARG(WHERE, other)}},
+    .output = NUC_SPEC_ACTIVATION};
+static const struct nuc_quant_pattern clamped = {UNARY, .joins = NUC_JOINS_ALWAYS};
+static const struct nuc_quant_pattern mean = {.form = NUC_FORM_MEAN, INPUT, .output = NUC_SPEC_ACTIVATION};
+static const struct nuc_quant_pattern list = {.form = NUC_FORM_LIST};
 
 const struct nuc_quant_pattern *nuc_pattern_of(enum nuc_side side, enum nuc_op op)
 {
-    const struct nuc_quant_pattern *p =
-        side == NUC_SIDE_NPU ? find_row(npu_rows, COUNT(npu_rows), op) : find_row(cpu_rows, COUNT(cpu_rows), op);
+    static const struct nuc_quant_pattern *const rows[NUC_OP_COUNT][2] = {
+#define OBSERVED(op, npu, cpu) [NUC_OP_##op] = {&(npu), &(cpu)},
+#include "ir/ops.def"
+    };
+    const struct nuc_quant_pattern *p = rows[op][side != NUC_SIDE_NPU];
 
-    if (p == NULL)
-        p = find_row(rows_of_both, COUNT(rows_of_both), op);
-    if (p == NULL)
+    if (p == NULL || p == &family)
         p = &families[side == NUC_SIDE_NPU ? NUC_SIDE_NPU : NUC_SIDE_CPU][nuc_op_family(op)];
     return p;
 }
@@ -257,7 +228,7 @@ bool nuc_has_relu_bounds(const struct nuc_node *clamp)
     static const struct nuc_bounds variants[] = {{-1, 1}, {0, 1}, {0, 6}, {0, HUGE_VAL}};
     struct nuc_bounds bounds = nuc_bounds_of(clamp);
 
-    for (size_t i = 0; i < COUNT(variants); i++) {
+    for (size_t i = 0; i < sizeof variants / sizeof *variants; i++) {
         if (bounds.min == variants[i].min && bounds.max == variants[i].max)
             return true;
     }

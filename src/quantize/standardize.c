@@ -46,8 +46,8 @@ static bool is_move(const struct nuc_node *node)
 static bool is_statistic(const struct nuc_node *node)
 {
     return nuc_op_family(node->op) == NUC_FAMILY_REDUCE || nuc_has_bounds(node) ||
-           nuc_op_is_in(node->op, NUC_OPS(NUC_OP_LOG1P, NUC_OP_ABS, NUC_OP_NEG, NUC_OP_SQRT, NUC_OP_RSQRT,
-                                          NUC_OP_SQUARE, NUC_OP_POW_SCALAR, NUC_OP_RECIPROCAL));
+           !nuc_numbers_equal(nuc_power_of(node), 0) ||
+           nuc_op_is_in(node->op, NUC_OPS(NUC_OP_LOG1P, NUC_OP_ABS, NUC_OP_NEG));
 }
 
 struct operands {

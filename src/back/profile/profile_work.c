@@ -254,7 +254,7 @@ static uint64_t call_cycles(struct nuc_context *cx, const struct nuc_kernel_cost
         call.products = tensor_size(arg(m, args, NUC_ARG(NUCLEON_FUNCTION, samples)), &edge, &edge);
     const double of_litert = litert_products(m, call.op, args);
     call.products = of_litert > 0 ? of_litert : call.products;
-    if (call.op == NUC_OP_PERMUTE || call.op == NUC_OP_CORTEXM_TRANSPOSE)
+    if (nuc_int8_op(call.op) == NUC_OP_CORTEXM_TRANSPOSE)
         call.together = elements_together(m, &out, arg(m, args, 1));
     call.again = channels_again(view, &call, args);
     return nuc_kernel_call_cycles(c, &call);

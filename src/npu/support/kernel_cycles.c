@@ -96,22 +96,16 @@ static const struct row {
     {NUC_OPS(NUC_OP_CORTEXM_TRANSPOSE_CONV2D, NUC_OP_NUCLEON_TRANSPOSE_CONV2D),
      VALUES,
      {.call = 3000, .product = 2.3, .pixel = 600, .scalar = 90}}, /* 8 %; 40 % with one channel of the result */
-    {NUC_OPS(NUC_OP_CORTEXM_LINEAR, NUC_OP_LINEAR),
+    {NUC_OPS(NUC_OP_CORTEXM_LINEAR),
      PRODUCTS,
      {.call = 1750, .product = 1.19, .written = 11, .read = 2.2, .scalar = 5.4}}, /* 20 % */
-    {NUC_OPS(NUC_OP_CORTEXM_BATCH_MATMUL, NUC_OP_BMM),
+    {NUC_OPS(NUC_OP_CORTEXM_BATCH_MATMUL),
      PRODUCTS,
-     {.call = 950, .product = 1.5, .written = 37, .read = 5.7, .scalar = 4.5}}, /* 35 % */
-    {NUC_OPS(NUC_OP_NUCLEON_LSTM, NUC_OP_LSTM),
-     LAYER,
-     {.call = 3000, .product = 1.3, .written = 77, .scalar = 5.3}}, /* 1 % */
-    {NUC_OPS(NUC_OP_NUCLEON_RNN, NUC_OP_RNN_TANH, NUC_OP_RNN_RELU),
-     LAYER,
-     {.call = 3000, .product = 1.3, .written = 115, .scalar = 5.3}}, /* 3 % */
-    {NUC_OPS(NUC_OP_NUCLEON_GRU, NUC_OP_GRU),
-     LAYER,
-     {.call = 3000, .product = 1.15, .written = 97, .scalar = 5.3}},                     /* 5 % */
-    {NUC_OPS(NUC_OP_NUCLEON_SVDF), VALUES, {.call = 1800, .product = 8.7, .scalar = 2}}, /* 5 % */
+     {.call = 950, .product = 1.5, .written = 37, .read = 5.7, .scalar = 4.5}},                          /* 35 % */
+    {NUC_OPS(NUC_OP_NUCLEON_LSTM), LAYER, {.call = 3000, .product = 1.3, .written = 77, .scalar = 5.3}}, /* 1 % */
+    {NUC_OPS(NUC_OP_NUCLEON_RNN), LAYER, {.call = 3000, .product = 1.3, .written = 115, .scalar = 5.3}}, /* 3 % */
+    {NUC_OPS(NUC_OP_NUCLEON_GRU), LAYER, {.call = 3000, .product = 1.15, .written = 97, .scalar = 5.3}}, /* 5 % */
+    {NUC_OPS(NUC_OP_NUCLEON_SVDF), VALUES, {.call = 1800, .product = 8.7, .scalar = 2}},                 /* 5 % */
     {NUC_OPS(NUC_OP_NUCLEON_LITERT_LSTM),
      VALUES,
      {.call = 2000, .product = 4.5, .written = 880, .scalar = 2}}, /* 8 % */
@@ -129,53 +123,41 @@ static const struct row {
     {NUC_OPS(NUC_OP_SIGNAL_NOISE_REDUCTION, NUC_OP_SIGNAL_PCAN, NUC_OP_SIGNAL_LOG),
      VALUES,
      {.call = 250, .written = 60, .scalar = 1.5}}, /* 26 % */
-    {NUC_OPS(NUC_OP_CORTEXM_ADD, NUC_OP_ADD, NUC_OP_SUB),
+    {NUC_OPS(NUC_OP_CORTEXM_ADD),
      VALUES,
      {.call = 7500,
       .written = 12.7,
       .scalar = 22,
       .few = &few_sums}}, /* 21 %: sums of both operands' 256 values first */
     {NUC_OPS(NUC_OP_NUCLEON_SQUARED_DIFFERENCE), VALUES, {.call = 1500, .written = 60, .scalar = 3}},
-    {NUC_OPS(NUC_OP_CORTEXM_MUL, NUC_OP_MUL, NUC_OP_NUCLEON_PRELU, NUC_OP_PRELU),
+    {NUC_OPS(NUC_OP_CORTEXM_MUL, NUC_OP_NUCLEON_PRELU),
      VALUES,
-     {.call = 1450, .written = 14.5, .scalar = 22}},                                              /* 25 % */
-    {NUC_OPS(NUC_OP_CORTEXM_DIV, NUC_OP_DIV), VALUES, {.call = 970, .written = 46, .scalar = 5}}, /* 2 % */
-    {NUC_OPS(NUC_OP_CORTEXM_MINIMUM, NUC_OP_CORTEXM_MAXIMUM, NUC_OP_MINIMUM, NUC_OP_MAXIMUM),
+     {.call = 1450, .written = 14.5, .scalar = 22}},                                  /* 25 % */
+    {NUC_OPS(NUC_OP_CORTEXM_DIV), VALUES, {.call = 970, .written = 46, .scalar = 5}}, /* 2 % */
+    {NUC_OPS(NUC_OP_CORTEXM_MINIMUM, NUC_OP_CORTEXM_MAXIMUM),
      VALUES,
      {.call = 1000, .written = 12.4, .scalar = 1.2}}, /* of one call */
     {NUC_OPS(NUC_OP_CORTEXM_ACTIVATION, NUC_OP_NUCLEON_TEST),
      VALUES,
      {.call = 625, .written = 6, .scalar = 1.75}}, /* 2 % */
-    {NUC_OPS(NUC_OP_CORTEXM_QUANTIZE, NUC_OP_NUCLEON_QUANTIZE, NUC_OP_QUANTIZE_PER_TENSOR),
+    {NUC_OPS(NUC_OP_CORTEXM_QUANTIZE, NUC_OP_NUCLEON_QUANTIZE),
      VALUES,
-     {.call = 1160, .written = 10, .scalar = 15.8}}, /* 3 % */
-    {NUC_OPS(NUC_OP_CORTEXM_DEQUANTIZE, NUC_OP_DEQUANTIZE_PER_TENSOR),
-     VALUES,
-     {.call = 910, .written = 9, .scalar = 10.8}}, /* 3 % */
-    {NUC_OPS(NUC_OP_CORTEXM_AVG_POOL2D, NUC_OP_NUCLEON_AVG_POOL2D, NUC_OP_AVG_POOL2D,
-             NUC_OP_NATIVE_ADAPTIVE_AVG_POOL2D),
+     {.call = 1160, .written = 10, .scalar = 15.8}},                                           /* 3 % */
+    {NUC_OPS(NUC_OP_CORTEXM_DEQUANTIZE), VALUES, {.call = 910, .written = 9, .scalar = 10.8}}, /* 3 % */
+    {NUC_OPS(NUC_OP_CORTEXM_AVG_POOL2D, NUC_OP_NUCLEON_AVG_POOL2D),
      VALUES,
      {.call = 1100, .product = 2.1, .written = 19.5, .scalar = 18}}, /* 67 %: 6 channels */
-    {NUC_OPS(NUC_OP_CORTEXM_MAX_POOL2D, NUC_OP_MAX_POOL2D, NUC_OP_MAX_POOL2D_INDICES),
+    {NUC_OPS(NUC_OP_CORTEXM_MAX_POOL2D),
      VALUES,
-     {.call = 1000, .product = 1.88, .written = 15, .scalar = 2}}, /* 21 % */
-    {NUC_OPS(NUC_OP_NUCLEON_SUM, NUC_OP_SUM_DIM, NUC_OP_MEAN_DIM),
-     VALUES,
-     {.call = 1440, .written = 230, .read = 8.5, .scalar = 2}}, /* 29 % */
-    {NUC_OPS(NUC_OP_CORTEXM_SOFTMAX, NUC_OP_NATIVE_SOFTMAX),
-     VALUES,
-     {.call = 3300, .written = 75, .scalar = 4.6}}, /* 53 %: by the values */
-    {NUC_OPS(NUC_OP_NUCLEON_LOG_SOFTMAX, NUC_OP_NATIVE_LOG_SOFTMAX),
-     VALUES,
-     {.call = 4200, .written = 69, .scalar = 8}}, /* 1 % */
-    {NUC_OPS(NUC_OP_NUCLEON_LAYER_NORM, NUC_OP_NUCLEON_RMS_NORM, NUC_OP_NATIVE_LAYER_NORM, NUC_OP_LAYER_NORM,
-             NUC_OP_RMS_NORM),
+     {.call = 1000, .product = 1.88, .written = 15, .scalar = 2}},                                   /* 21 % */
+    {NUC_OPS(NUC_OP_NUCLEON_SUM), VALUES, {.call = 1440, .written = 230, .read = 8.5, .scalar = 2}}, /* 29 % */
+    {NUC_OPS(NUC_OP_CORTEXM_SOFTMAX), VALUES, {.call = 3300, .written = 75, .scalar = 4.6}},   /* 53 %: by the values */
+    {NUC_OPS(NUC_OP_NUCLEON_LOG_SOFTMAX), VALUES, {.call = 4200, .written = 69, .scalar = 8}}, /* 1 % */
+    {NUC_OPS(NUC_OP_NUCLEON_LAYER_NORM, NUC_OP_NUCLEON_RMS_NORM),
      ROWS,
-     {.call = 900, .written = 23, .run = 188, .scalar = 21}}, /* 5 % */
-    {NUC_OPS(NUC_OP_NUCLEON_GROUP_NORM, NUC_OP_NATIVE_GROUP_NORM, NUC_OP_GROUP_NORM),
-     VALUES,
-     {.call = 3000, .written = 25.5, .scalar = 19}}, /* 11 % */
-    {NUC_OPS(NUC_OP_NUCLEON_RESIZE_BILINEAR, NUC_OP_UPSAMPLE_BILINEAR),
+     {.call = 900, .written = 23, .run = 188, .scalar = 21}},                                    /* 5 % */
+    {NUC_OPS(NUC_OP_NUCLEON_GROUP_NORM), VALUES, {.call = 3000, .written = 25.5, .scalar = 19}}, /* 11 % */
+    {NUC_OPS(NUC_OP_NUCLEON_RESIZE_BILINEAR),
      VALUES,
      {.call = 1270, .written = 21.1, .pixel = 110, .scalar = 4}}, /* 1 % */
     {NUC_OPS(NUC_OP_NUCLEON_RESIZE_NEAREST),
@@ -184,22 +166,18 @@ static const struct row {
     {NUC_OPS(NUC_OP_UPSAMPLE_NEAREST),
      VALUES,
      {.call = 1000, .written = 8.5, .scalar = 1.5}}, /* whichever kernel it becomes */
-    {NUC_OPS(NUC_OP_NUCLEON_GRID_SAMPLER, NUC_OP_GRID_SAMPLER_2D),
+    {NUC_OPS(NUC_OP_NUCLEON_GRID_SAMPLER),
      VALUES,
      {.call = 1000, .written = 21, .pixel = 34, .scalar = 2}}, /* 27 %: by how many positions are at the edge */
     {NUC_OPS(NUC_OP_AMAX, NUC_OP_AMIN), VALUES, {.call = 1000, .written = 92, .read = 16.1, .scalar = 1.5}}, /* 5 % */
     {NUC_OPS(NUC_OP_TO_DIM_ORDER_COPY),
      VALUES,
      {.call = 3600, .written = 8.6, .scalar = 4.7}}, /* 67 %: a few values each */
-    {NUC_OPS(NUC_OP_CORTEXM_TRANSPOSE, NUC_OP_PERMUTE),
-     ORDER,
-     {.call = 1930, .written = 5.1, .run = 3.8, .scalar = 4}},                                          /* 61 % */
-    {NUC_OPS(NUC_OP_EXPAND), ORDER, {.call = 520, .written = 1.5, .run = 14.8, .scalar = 2}},           /* 85 % */
-    {NUC_OPS(NUC_OP_SLICE, NUC_OP_CAT), PARTS, {.call = 2300, .written = 2.8, .run = 12, .scalar = 4}}, /* 63 % */
-    {NUC_OPS(NUC_OP_CORTEXM_PAD, NUC_OP_CONSTANT_PAD),
-     PARTS,
-     {.call = 1560, .written = 1.2, .run = 48, .scalar = 1.4}},                         /* 5 % */
-    {NUC_OPS(NUC_OP_EMBEDDING), VALUES, {.call = 1350, .written = 6.2, .scalar = 1.4}}, /* 1 % */
+    {NUC_OPS(NUC_OP_CORTEXM_TRANSPOSE), ORDER, {.call = 1930, .written = 5.1, .run = 3.8, .scalar = 4}}, /* 61 % */
+    {NUC_OPS(NUC_OP_EXPAND), ORDER, {.call = 520, .written = 1.5, .run = 14.8, .scalar = 2}},            /* 85 % */
+    {NUC_OPS(NUC_OP_SLICE, NUC_OP_CAT), PARTS, {.call = 2300, .written = 2.8, .run = 12, .scalar = 4}},  /* 63 % */
+    {NUC_OPS(NUC_OP_CORTEXM_PAD), PARTS, {.call = 1560, .written = 1.2, .run = 48, .scalar = 1.4}},      /* 5 % */
+    {NUC_OPS(NUC_OP_EMBEDDING), VALUES, {.call = 1350, .written = 6.2, .scalar = 1.4}},                  /* 1 % */
     {NUC_OPS(NUC_OP_INDEX_PUT),
      VALUES,
      {.call = 3200, .product = 50, .written = 0.8, .scalar = 1.4}}, /* 17 %: a product for each value that is put */
@@ -218,10 +196,8 @@ static const struct row wide_kernels[] = {
     {NUC_OPS(NUC_OP_NUCLEON_LOG_SOFTMAX), ROWS, {.call = 1400, .written = 45, .run = 116, .scalar = 8}},
     {NUC_OPS(NUC_OP_CORTEXM_MAX_POOL2D), VALUES, {.call = 1000, .product = 3.6, .written = 43, .scalar = 2}},
     {NUC_OPS(NUC_OP_CORTEXM_PAD), PARTS, {.call = 1400, .written = 2.3, .run = 50, .scalar = 1.4}},
-    {NUC_OPS(NUC_OP_MINIMUM, NUC_OP_MAXIMUM), VALUES, {.call = 1500, .written = 12, .scalar = 1.2}},
-    {NUC_OPS(NUC_OP_CORTEXM_QUANTIZE, NUC_OP_QUANTIZE_PER_TENSOR),
-     VALUES,
-     {.call = 1160, .written = 14, .scalar = 15.8}},
+    {NUC_OPS(NUC_OP_CORTEXM_MINIMUM, NUC_OP_CORTEXM_MAXIMUM), VALUES, {.call = 1500, .written = 12, .scalar = 1.2}},
+    {NUC_OPS(NUC_OP_CORTEXM_QUANTIZE), VALUES, {.call = 1160, .written = 14, .scalar = 15.8}},
     {NUC_OPS(NUC_OP_NUCLEON_LITERT_LSTM), VALUES, {.call = 2000, .product = 5, .written = 970, .scalar = 2}},
     {NUC_OPS(NUC_OP_CORTEXM_AVG_POOL2D, NUC_OP_NUCLEON_AVG_POOL2D),
      VALUES,
@@ -242,42 +218,30 @@ static const struct row wide_kernels[] = {
 
 /* Int8 kernels of a core with vector instructions, where others are as above. */
 static const struct row vector_kernels[] = {
-    {NUC_OPS(NUC_OP_CORTEXM_LINEAR, NUC_OP_LINEAR),
-     PRODUCTS,
-     {.call = 1730, .product = 0.302, .written = 35.6}}, /* 5 % */
-    {NUC_OPS(NUC_OP_CORTEXM_BATCH_MATMUL, NUC_OP_BMM),
-     PRODUCTS,
-     {.call = 1550, .product = 0.584, .written = 37.2}}, /* 1 % */
-    {NUC_OPS(NUC_OP_CORTEXM_ADD, NUC_OP_ADD, NUC_OP_SUB),
-     VALUES,
-     {.call = 4840, .written = 7.75, .few = &vector_few_sums}},                                        /* 1 % */
-    {NUC_OPS(NUC_OP_CORTEXM_MUL, NUC_OP_MUL), VALUES, {.call = 2030, .written = 10}},                  /* 13 % */
-    {NUC_OPS(NUC_OP_CORTEXM_ACTIVATION, NUC_OP_NUCLEON_TEST), VALUES, {.call = 661, .written = 0.56}}, /* 8 % */
-    {NUC_OPS(NUC_OP_CORTEXM_AVG_POOL2D, NUC_OP_NATIVE_ADAPTIVE_AVG_POOL2D),
-     VALUES,
-     {.product = 2.44, .written = 18.3}}, /* 43 %: 6 channels */
-    {NUC_OPS(NUC_OP_CORTEXM_SOFTMAX, NUC_OP_NATIVE_SOFTMAX),
+    {NUC_OPS(NUC_OP_CORTEXM_LINEAR), PRODUCTS, {.call = 1730, .product = 0.302, .written = 35.6}},       /* 5 % */
+    {NUC_OPS(NUC_OP_CORTEXM_BATCH_MATMUL), PRODUCTS, {.call = 1550, .product = 0.584, .written = 37.2}}, /* 1 % */
+    {NUC_OPS(NUC_OP_CORTEXM_ADD), VALUES, {.call = 4840, .written = 7.75, .few = &vector_few_sums}},     /* 1 % */
+    {NUC_OPS(NUC_OP_CORTEXM_MUL), VALUES, {.call = 2030, .written = 10}},                                /* 13 % */
+    {NUC_OPS(NUC_OP_CORTEXM_ACTIVATION, NUC_OP_NUCLEON_TEST), VALUES, {.call = 661, .written = 0.56}},   /* 8 % */
+    {NUC_OPS(NUC_OP_CORTEXM_AVG_POOL2D), VALUES, {.product = 2.44, .written = 18.3}}, /* 43 %: 6 channels */
+    {NUC_OPS(NUC_OP_CORTEXM_SOFTMAX),
      ROWS,
-     {.call = 21000, .written = 14, .run = 200, .few = &vector_few_softmax}}, /* 14 % */
-    {NUC_OPS(NUC_OP_NUCLEON_RESIZE_BILINEAR, NUC_OP_UPSAMPLE_BILINEAR),
-     VALUES,
-     {.call = 1270, .written = 13.5, .pixel = 112}}, /* 7 % */
-    {NUC_OPS(NUC_OP_CORTEXM_TRANSPOSE, NUC_OP_PERMUTE, NUC_OP_TO_DIM_ORDER_COPY, NUC_OP_SLICE),
+     {.call = 21000, .written = 14, .run = 200, .few = &vector_few_softmax}},                         /* 14 % */
+    {NUC_OPS(NUC_OP_NUCLEON_RESIZE_BILINEAR), VALUES, {.call = 1270, .written = 13.5, .pixel = 112}}, /* 7 % */
+    {NUC_OPS(NUC_OP_CORTEXM_TRANSPOSE, NUC_OP_TO_DIM_ORDER_COPY, NUC_OP_SLICE),
      MOVES,
-     {.call = 1600, .written = 0.95, .run = 83}},                             /* 11 % */
-    {NUC_OPS(NUC_OP_CAT), MOVES, {.call = 2350, .written = 0.95, .run = 83}}, /* 2 %: of two parts */
-    {NUC_OPS(NUC_OP_CORTEXM_PAD, NUC_OP_CONSTANT_PAD), MOVES, {.call = 1700, .written = 0.95, .run = 83}}, /* 14 % */
+     {.call = 1600, .written = 0.95, .run = 83}},                                     /* 11 % */
+    {NUC_OPS(NUC_OP_CAT), MOVES, {.call = 2350, .written = 0.95, .run = 83}},         /* 2 %: of two parts */
+    {NUC_OPS(NUC_OP_CORTEXM_PAD), MOVES, {.call = 1700, .written = 0.95, .run = 83}}, /* 14 % */
 };
 
 /* Float kernels that differ from one pass over their values; those that move values are as above. */
 static const struct row real_kernels[] = {
-    {NUC_OPS(NUC_OP_NATIVE_LAYER_NORM, NUC_OP_RMS_NORM, NUC_OP_NATIVE_GROUP_NORM),
+    {NUC_OPS(NUC_OP_NUCLEON_LAYER_NORM, NUC_OP_NUCLEON_RMS_NORM, NUC_OP_NUCLEON_GROUP_NORM),
      VALUES,
-     {.call = 2200, .read = 27, .scalar = 15}}, /* 3 % */
-    {NUC_OPS(NUC_OP_SUM_DIM, NUC_OP_MEAN_DIM),
-     VALUES,
-     {.call = 1300, .written = 300, .read = 8.6, .scalar = 25}}, /* 30 % */
-    {NUC_OPS(NUC_OP_ADD, NUC_OP_SUB, NUC_OP_MUL),
+     {.call = 2200, .read = 27, .scalar = 15}},                                                       /* 3 % */
+    {NUC_OPS(NUC_OP_NUCLEON_SUM), VALUES, {.call = 1300, .written = 300, .read = 8.6, .scalar = 25}}, /* 30 % */
+    {NUC_OPS(NUC_OP_CORTEXM_ADD, NUC_OP_CORTEXM_MUL),
      VALUES,
      {.call = 1300, .written = 12, .scalar = 17}}, /* 36 %; 68 % with a number */
     {NUC_OPS(NUC_OP_SIGNAL_FEATURES),
@@ -423,18 +387,14 @@ static int64_t longest(const struct nuc_meta *m)
     return size;
 }
 
-static bool is_pad(enum nuc_op op)
-{
-    return nuc_op_is_in(op, NUC_OPS(NUC_OP_CORTEXM_PAD, NUC_OP_CONSTANT_PAD));
-}
-
 static bool moves_in_vectors(const struct nuc_kernel_call *call)
 {
-    bool part = nuc_op_is_in(call->op, NUC_OPS(NUC_OP_SLICE, NUC_OP_CAT)) || is_pad(call->op);
+    bool pads = nuc_int8_op(call->op) == NUC_OP_CORTEXM_PAD;
+    bool part = nuc_op_is_in(call->op, NUC_OPS(NUC_OP_SLICE, NUC_OP_CAT)) || pads;
     double together = call->in != NULL ? run_length(call->in, call->out, part) : 0;
 
     /* What changes places in a tensor whose sizes stay the same does not lie together. */
-    return call->in != NULL && longest(is_pad(call->op) ? call->in : call->out) >= LEAST_MOVED &&
+    return call->in != NULL && longest(pads ? call->in : call->out) >= LEAST_MOVED &&
            (together <= MOST_TOGETHER || (!part && together >= elements_of(call->out)));
 }
 
@@ -458,7 +418,8 @@ static uint64_t row_cycles(const struct nuc_kernel_costs *costs, const struct nu
     if (row->form == ROWS && call->out->rank > 0 && call->out->sizes[call->out->rank - 1] > 0)
         w.runs = w.written / (double)call->out->sizes[call->out->rank - 1];
     if (row->form == MOVES)
-        w.runs = is_pad(call->op) ? w.read / (double)longest(in) : w.written / (double)longest(call->out);
+        w.runs = nuc_int8_op(call->op) == NUC_OP_CORTEXM_PAD ? w.read / (double)longest(in)
+                                                             : w.written / (double)longest(call->out);
     if (row->form == PARTS || row->form == ORDER) {
         double length = run_length(in, call->out, row->form == PARTS);
         if (call->together > 0 && length >= elements_of(call->out))
@@ -480,7 +441,8 @@ uint64_t nuc_kernel_call_cycles(const struct nuc_kernel_costs *costs, const stru
     struct work w = {.written = call->written * elements_of(call->out),
                      .read = call->read * elements_of(call->in),
                      .products = call->written * call->products};
-    bool is_conv = nuc_op_is_in(call->op, convolutions) || nuc_op_is_in(call->op, depthwise);
+    const enum nuc_op op = nuc_int8_op(call->op);
+    bool is_conv = nuc_op_is_in(op, convolutions) || nuc_op_is_in(op, depthwise);
 
     if (!costs->real && is_conv && call->weight->rank == 4 && call->in->rank > 1 && call->out->rank > 1 &&
         call->out->sizes[1] > 0) {
@@ -502,22 +464,21 @@ uint64_t nuc_kernel_call_cycles(const struct nuc_kernel_costs *costs, const stru
     }
     for (size_t i = 0; costs->real && i < sizeof real_kernels / sizeof real_kernels[0]; i++) {
         bool volume = call->in != NULL && call->in->rank == 5;
-        if ((real_kernels[i].form != VOLUME || volume) && nuc_op_is_in(call->op, real_kernels[i].ops))
+        if ((real_kernels[i].form != VOLUME || volume) && nuc_op_is_in(op, real_kernels[i].ops))
             return row_cycles(costs, call, &real_kernels[i], w);
     }
     for (size_t i = 0; call->out->dtype == NUC_I16 && i < sizeof wide_kernels / sizeof wide_kernels[0]; i++) {
-        if (!costs->real && nuc_op_is_in(call->op, wide_kernels[i].ops))
+        if (!costs->real && nuc_op_is_in(op, wide_kernels[i].ops))
             return row_cycles(costs, call, &wide_kernels[i], w);
     }
     bool vectors = costs->vector && !costs->real && call->out->dtype == NUC_I8;
     for (size_t i = 0; vectors && i < sizeof vector_kernels / sizeof vector_kernels[0]; i++) {
-        if (nuc_op_is_in(call->op, vector_kernels[i].ops) &&
-            (vector_kernels[i].form != MOVES || moves_in_vectors(call)))
+        if (nuc_op_is_in(op, vector_kernels[i].ops) && (vector_kernels[i].form != MOVES || moves_in_vectors(call)))
             return row_cycles(costs, call, &vector_kernels[i], w);
     }
     for (size_t i = 0; i < sizeof kernels / sizeof kernels[0]; i++) {
         bool moves = kernels[i].form == PARTS || kernels[i].form == ORDER;
-        if ((moves || !costs->real) && nuc_op_is_in(call->op, kernels[i].ops) &&
+        if ((moves || !costs->real) && nuc_op_is_in(op, kernels[i].ops) &&
             (kernels[i].form != PIXELS || is_single(call->weight)))
             return row_cycles(costs, call, &kernels[i], w);
     }
@@ -541,9 +502,8 @@ double nuc_elements_together(const struct nuc_meta *out, const int64_t *order, u
 double nuc_permuted_together(const struct nuc_node *node)
 {
     const struct nuc_arg *order = nuc_arg_at(node, NUC_OTHER);
-    bool is_permuted = nuc_op_is_in(node->op, NUC_OPS(NUC_OP_PERMUTE, NUC_OP_CORTEXM_TRANSPOSE));
 
-    return is_permuted && order->kind == NUC_ARG_INTS
+    return nuc_int8_op(node->op) == NUC_OP_CORTEXM_TRANSPOSE && order->kind == NUC_ARG_INTS
                ? nuc_elements_together(&node->vals[0], order->u.ints, order->count)
                : 0;
 }

@@ -124,6 +124,9 @@ extern const struct nuc_support_rule nuc_unary_target[];
 
 /* ---- rows of rule set sdk-3.2 ---- */
 
+/* Of a function of one value that Neutron's firmware computes and that has no row of its own. */
+extern const struct nuc_support_row nuc_function_row;
+
 extern const struct nuc_support_row nuc_activation_rows[], nuc_conv_rows[], nuc_elementwise_rows[], nuc_math_rows[],
     nuc_move_rows[], nuc_shape_rows[];
 

@@ -1,12 +1,11 @@
 /* Rules about the quantization around an operator that the reference leaves to its verifier, or to nobody. */
-#include "ir/op_list.h"
 #include "npu/support/facts.h"
 
-/* Operators whose results are values of their input: the NPU has no other scale for them. */
-static const enum nuc_op *const keeps_values =
-    NUC_OPS(NUC_OP_VIEW, NUC_OP_PERMUTE, NUC_OP_CLONE, NUC_OP_CLONE_DIM_ORDER, NUC_OP_SLICE, NUC_OP_PAD,
-            NUC_OP_CONSTANT_PAD, NUC_OP_MAX_POOL2D_INDICES, NUC_OP_AVG_POOL2D, NUC_OP_NATIVE_ADAPTIVE_AVG_POOL2D,
-            NUC_OP_UPSAMPLE_BILINEAR, NUC_OP_UPSAMPLE_NEAREST);
+/* Results are values of the input, or means of them: the NPU has no other scale for them. */
+static const bool keeps_scale[NUC_FAMILY_COUNT] = {
+    [NUC_FAMILY_VIEW] = true, [NUC_FAMILY_PERMUTE] = true, [NUC_FAMILY_COPY] = true,   [NUC_FAMILY_SLICE] = true,
+    [NUC_FAMILY_PAD] = true,  [NUC_FAMILY_POOL] = true,    [NUC_FAMILY_RESIZE] = true,
+};
 
 struct results {
     struct nuc_quant first;
@@ -79,7 +78,7 @@ struct nuc_verdict nuc_check_parameters(const struct nuc_support *s, const struc
         if (!v.ok)
             return v;
     }
-    if (r.count == 0 || !nuc_op_is_in(node->op, keeps_values) || !nuc_input_quant(node, NUC_SELF, &in))
+    if (r.count == 0 || !keeps_scale[nuc_op_family(node->op)] || !nuc_input_quant(node, NUC_SELF, &in))
         return (struct nuc_verdict){.ok = true};
     if (!nuc_same_parameters(&in, &r.first)) {
         const char *actual = nuc_format(s->g->cx, "%.9g, %lld and %.9g, %lld", in.scale, (long long)in.zero_point,

@@ -45,10 +45,9 @@ static const struct nuc_support_rule prelu_ir[] = {RULE_PRELU_FORMAT(0), RULES_E
 
 /* ---- rows ---- */
 
+const struct nuc_support_row nuc_function_row = {.target = nuc_unary_target};
+
 const struct nuc_support_row nuc_elementwise_rows[] = {
-    {.ops = NUC_OPS(NUC_OP_ABS, NUC_OP_EXP, NUC_OP_HARDSWISH, NUC_OP_LEAKY_RELU, NUC_OP_LOG, NUC_OP_RSQRT,
-                    NUC_OP_SIGMOID, NUC_OP_TANH),
-     .target = nuc_unary_target},
     {.ops = NUC_OPS(NUC_OP_NEG), .ir = nuc_neg_ir, .target = nuc_unary_target},
     {.ops = NUC_OPS(NUC_OP_ADD, NUC_OP_SUB), .no_op = NUC_NO_OP_BY_TRIAL, .ir = add_ir, .target = binary_target},
     {.ops = NUC_OPS(NUC_OP_MUL), .no_op = NUC_NO_OP_BY_TRIAL, .target = binary_target},

@@ -35,7 +35,8 @@ const struct nuc_support_row *nuc_support_row(const struct nuc_support *s, enum 
                 return row;
         }
     }
-    return NULL;
+    bool is_function = nuc_op_family(op) == NUC_FAMILY_MAP && functions[op] != NUC_FW_NONE;
+    return is_function && s->flavor->rules == NUC_RULES_SDK_3_2 ? &nuc_function_row : NULL;
 }
 
 enum nuc_no_op nuc_no_op_kind(const struct nuc_support *s, enum nuc_op op)

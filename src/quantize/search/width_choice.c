@@ -154,10 +154,8 @@ static double elements(const struct nuc_node *node)
 
 static bool is_function(const struct nuc_node *node)
 {
-    bool is_square = node->op == NUC_OP_SQUARE || node->op == NUC_OP_POW_SCALAR;
-
     return nuc_op_family(node->op) == NUC_FAMILY_SOFTMAX || node->op == NUC_OP_GELU ||
-           (nuc_op_family(node->op) == NUC_FAMILY_MAP && nuc_op_makes_real(node->op) && !is_square);
+           (nuc_op_family(node->op) == NUC_FAMILY_MAP && nuc_op_makes_real(node->op));
 }
 
 static double cycles_of(const struct nuc_width_costs *k, const struct nuc_node *node)

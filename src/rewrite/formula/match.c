@@ -110,10 +110,8 @@ static bool take_term(struct nuc_term *t, struct product *p)
 static bool take_node(struct nuc_graph *g, struct nuc_node *node, int64_t power, struct product *p, int depth)
 {
     struct nuc_node *a = nuc_arg_node(node, NUC_SELF), *b = nuc_arg_node(node, NUC_OTHER);
-    double number, exponent = node->op == NUC_OP_SQUARE ? 2 : 0;
+    double number, exponent = nuc_power_of(node);
 
-    if (node->op == NUC_OP_POW_SCALAR)
-        exponent = nuc_scalar(node, NUC_ARG(POW_SCALAR, exponent), 0);
     if (exponent >= 1 && exponent <= MAX_FACTORS && nuc_numbers_equal(exponent, floor(exponent)) &&
         nuc_is_real_value(a))
         return append(p, (struct factor){NULL, a, power * (int64_t)exponent});

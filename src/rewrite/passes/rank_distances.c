@@ -72,12 +72,12 @@ static struct nuc_node *root_of(struct nuc_graph *g, const struct nuc_node *squa
 {
     struct nuc_node *x = nuc_arg_node(square, NUC_SELF), *other = nuc_arg_node(square, NUC_OTHER);
 
-    if (square->op == NUC_OP_SQUARE || (square->op == NUC_OP_MUL && x == other))
+    if (nuc_numbers_equal(nuc_power_of(square), 2) || (square->op == NUC_OP_MUL && x == other))
         return x;
     if (square->op == NUC_OP_POW && other != NULL && nuc_is_static(other) && other->vals[0].dtype == NUC_F32 &&
         nuc_elements(&other->vals[0]) == 1)
         return nuc_numbers_equal((double)*(const float *)nuc_const_contiguous(g, other), 2) ? x : NULL;
-    return square->op == NUC_OP_POW_SCALAR && nuc_numbers_equal(nuc_scalar(square, NUC_OTHER, 0), 2) ? x : NULL;
+    return NULL;
 }
 
 /* |c|^2 - 2 x c for the sum of (x - c)^2 over the last dimension, x [.., 1, d]; NULL: it is something else. */

@@ -7,32 +7,34 @@
 #include "rewrite/pass_list.h"
 #include "rewrite/rewrite.h"
 
-/* Auxiliary operators that are separated from a main operator; the list ends with NUC_OP_PLACEHOLDER, which is 0. */
+/*
+ * Auxiliary operators that are separated from a main operator; the list ends with NUC_OP_PLACEHOLDER, which is 0. Of
+ * `computes` those, too, that the NPU computes with the operator in front.
+ */
 struct pair_row {
-    enum nuc_op main, aux[8];
+    enum nuc_op main;
+    bool computes;
+    enum nuc_op aux[3];
 };
 
 static const struct pair_row leading[] = {
-    {NUC_OP_ADDMM, {NUC_OP_VIEW, NUC_OP_PERMUTE}},
-    {NUC_OP_MM, {NUC_OP_VIEW, NUC_OP_PERMUTE}},
-    {NUC_OP_VIEW, {NUC_OP_CLONE, NUC_OP_CLONE_DIM_ORDER}},
-    {NUC_OP_CONVOLUTION, {NUC_OP_VIEW}},
-    {NUC_OP_AVG_POOL2D, {NUC_OP_VIEW, NUC_OP_UNSQUEEZE}},
-    {NUC_OP_MAX_POOL2D_INDICES, {NUC_OP_VIEW, NUC_OP_UNSQUEEZE}},
-    {NUC_OP_PLACEHOLDER, {NUC_OP_PLACEHOLDER}},
+    {NUC_OP_ADDMM, false, {NUC_OP_VIEW, NUC_OP_PERMUTE}},
+    {NUC_OP_MM, false, {NUC_OP_VIEW, NUC_OP_PERMUTE}},
+    {NUC_OP_VIEW, false, {NUC_OP_CLONE, NUC_OP_CLONE_DIM_ORDER}},
+    {NUC_OP_CONVOLUTION, false, {NUC_OP_VIEW}},
+    {NUC_OP_AVG_POOL2D, false, {NUC_OP_VIEW, NUC_OP_UNSQUEEZE}},
+    {NUC_OP_MAX_POOL2D_INDICES, false, {NUC_OP_VIEW, NUC_OP_UNSQUEEZE}},
+    {NUC_OP_PLACEHOLDER, false, {NUC_OP_PLACEHOLDER}},
 };
 
-/* Activations the NPU computes with the operator in front; the list of linear and convolution. */
-#define ACTIVATIONS NUC_OP_HARDTANH, NUC_OP_RELU, NUC_OP_SIGMOID, NUC_OP_TANH
-
 static const struct pair_row trailing[] = {
-    {NUC_OP_ADDMM, {NUC_OP_VIEW, ACTIVATIONS}},
-    {NUC_OP_MM, {NUC_OP_VIEW, ACTIVATIONS}},
-    {NUC_OP_CONVOLUTION, {NUC_OP_VIEW, ACTIVATIONS}},
-    {NUC_OP_VIEW, {NUC_OP_CLONE, NUC_OP_CLONE_DIM_ORDER}},
-    {NUC_OP_AVG_POOL2D, {NUC_OP_VIEW, NUC_OP_SQUEEZE_DIMS}},
-    {NUC_OP_GETITEM, {NUC_OP_VIEW, NUC_OP_SQUEEZE_DIMS}},
-    {NUC_OP_PLACEHOLDER, {NUC_OP_PLACEHOLDER}},
+    {NUC_OP_ADDMM, true, {NUC_OP_VIEW}},
+    {NUC_OP_MM, true, {NUC_OP_VIEW}},
+    {NUC_OP_CONVOLUTION, true, {NUC_OP_VIEW}},
+    {NUC_OP_VIEW, false, {NUC_OP_CLONE, NUC_OP_CLONE_DIM_ORDER}},
+    {NUC_OP_AVG_POOL2D, false, {NUC_OP_VIEW, NUC_OP_SQUEEZE_DIMS}},
+    {NUC_OP_GETITEM, false, {NUC_OP_VIEW, NUC_OP_SQUEEZE_DIMS}},
+    {NUC_OP_PLACEHOLDER, false, {NUC_OP_PLACEHOLDER}},
 };
 
 static bool is_pair(const struct pair_row *rows, const struct nuc_node *main, const struct nuc_node *aux)
@@ -45,7 +47,7 @@ static bool is_pair(const struct pair_row *rows, const struct nuc_node *main, co
         if (aux->op == *op)
             return true;
     }
-    return false;
+    return row->computes && nuc_is_activation(aux->op);
 }
 
 /* quantize and dequantize with the parameters of `like` after `anchor`; whoever read it reads the dequantize node. */
@@ -145,8 +147,7 @@ bool nuc_separate_trailing(struct nuc_graph *g)
 
 static bool moves(enum nuc_op op)
 {
-    return op == NUC_OP_VIEW || op == NUC_OP_PERMUTE || op == NUC_OP_CLONE || op == NUC_OP_CLONE_DIM_ORDER ||
-           op == NUC_OP_SQUEEZE_DIMS || op == NUC_OP_UNSQUEEZE;
+    return nuc_is_auxiliary(op) && !nuc_is_activation(op) && op != NUC_OP_GETITEM;
 }
 
 /* The dequantize node whose values arrive at a node that moves them, of one scale and not of a constant; or NULL. */

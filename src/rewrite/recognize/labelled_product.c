@@ -315,13 +315,10 @@ static bool take_call(struct taking *t, const factor *f, int depth, struct terms
 {
     const struct nuc_node *node = f->value;
     enum nuc_family family = nuc_op_family(node->op);
-    bool is_square =
-        node->op == NUC_OP_SQUARE ||
-        (node->op == NUC_OP_POW_SCALAR && nuc_numbers_equal(nuc_scalar(node, NUC_ARG(POW_SCALAR, exponent), 0), 2));
 
     if (node->op == NUC_OP_MUL || node->op == NUC_OP_DIV)
         return take_two(t, f, depth, out);
-    if (is_square)
+    if (nuc_numbers_equal(nuc_power_of(node), 2))
         return take_operand(t, f, NUC_SELF, 2 * f->power, NULL, depth, out);
     if (family == NUC_FAMILY_VIEW || family == NUC_FAMILY_PERMUTE || node->op == NUC_OP_EXPAND ||
         nuc_is_plain_copy(node))

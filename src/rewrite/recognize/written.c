@@ -124,25 +124,10 @@ static bool take_quotient(const struct taking *t, const struct nuc_written_facto
     return take_operand(t, f, a, f->power, depth) && take_operand(t, f, b, sign * f->power, depth);
 }
 
-/* The exponent of a power of one operand, 0 for what is none. */
-static double exponent_of(const struct nuc_node *node)
-{
-    static const struct row {
-        enum nuc_op op;
-        double exponent;
-    } rows[] = {{NUC_OP_SQRT, 0.5}, {NUC_OP_RSQRT, -0.5}, {NUC_OP_RECIPROCAL, -1}, {NUC_OP_SQUARE, 2}};
-
-    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
-        if (rows[i].op == node->op)
-            return rows[i].exponent;
-    }
-    return node->op == NUC_OP_POW_SCALAR ? nuc_scalar(node, NUC_ARG(POW_SCALAR, exponent), 0) : 0;
-}
-
 static bool take(const struct taking *t, struct nuc_written_factor f, int depth)
 {
     struct nuc_node *node = f.value, *a = nuc_arg_node(node, NUC_SELF), *b = nuc_arg_node(node, NUC_OTHER);
-    double number, exponent = exponent_of(node);
+    double number, exponent = nuc_power_of(node);
 
     if (++*t->visits > MOST_VISITS)
         return false;

@@ -186,8 +186,7 @@ static struct nuc_node *squared(struct nuc_graph *g, struct nuc_node *node)
     struct nuc_node *a = nuc_arg_node(node, NUC_SELF), *b = nuc_arg_node(node, NUC_OTHER);
     struct statistics of_a, of_b;
 
-    if (node->op == NUC_OP_SQUARE ||
-        (node->op == NUC_OP_POW_SCALAR && nuc_numbers_equal(nuc_scalar(node, NUC_ARG(POW_SCALAR, exponent), 0), 2)))
+    if (nuc_numbers_equal(nuc_power_of(node), 2))
         return a;
     if (node->op != NUC_OP_MUL || a == NULL || b == NULL)
         return NULL;
