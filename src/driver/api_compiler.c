@@ -2,7 +2,7 @@
 #include <string.h>
 #include <time.h>
 
-#include "driver/driver.h"
+#include "driver/pipeline.h"
 #include "host/characters.h"
 #include "host/file.h"
 #include "host/nearest.h"
@@ -57,7 +57,7 @@ struct nuc_compiler *nuc_compiler_new(const struct nuc_options *options, const s
         nuc_context_free(cx);
         return NULL;
     }
-    *c = (struct nuc_compiler){.cx = cx, .arena = cx->arena};
+    *c = (struct nuc_compiler){.cx = cx, .arena = cx->arena, .pipeline = nuc_pipeline};
     if (options != NULL)
         c->options = *options;
     else
@@ -90,17 +90,6 @@ void nuc_compiler_abandon(struct nuc_compiler *c)
     nuc_discard_unfinished(&c->cx->unfinished);
 }
 
-const struct nuc_settings *nuc_settings(struct nuc_compiler *c)
-{
-    if (c->settings == NULL) {
-        struct nuc_settings *settings = nuc_alloc_in(c->cx, c->arena, sizeof *settings);
-        nuc_settings_resolve(c->cx, &c->options, settings);
-        settings->without = c->without;
-        c->settings = settings;
-    }
-    return c->settings;
-}
-
 /* ---- files of several calls ---- */
 
 void nuc_begin_files(struct nuc_compiler *c)
@@ -125,11 +114,6 @@ enum nuc_status nuc_commit_files(struct nuc_compiler *c)
 
 /* ---- what can be asked for afterwards ---- */
 
-struct nuc_context *nuc_context_of(const struct nuc_compiler *c)
-{
-    return c != NULL ? c->cx : NULL;
-}
-
 const struct nuc_options *nuc_compiler_options(const struct nuc_compiler *c)
 {
     return &c->options;
@@ -148,12 +132,6 @@ bool nuc_written_file(const struct nuc_compiler *c, size_t index, const char **p
 const char *nuc_dim_order_table(const struct nuc_compiler *c)
 {
     return c->dim_order_table;
-}
-
-void nuc_note_seconds(struct nuc_compiler *c, const char *stage, double started)
-{
-    if (c->n_timings < NUC_MAX_TIMINGS)
-        c->timings[c->n_timings++] = (struct nuc_timing){stage, nuc_seconds() - started};
 }
 
 size_t nuc_timings(const struct nuc_compiler *c, struct nuc_timing *out, size_t max)

@@ -13,6 +13,7 @@
 #include "data/metadata.h"
 #include "data/npz_write.h"
 #include "driver/model_metadata.h"
+#include "driver/stages.h"
 #include "explain/list_operators.h"
 #include "host/file.h"
 #include "inspect/extract_litert.h"
@@ -107,6 +108,22 @@ void nuc_dataset_bind_model(struct nuc_dataset *d, const struct nuc_model *m)
     d->has_states = nuc_n_states(m->graph) > 0;
     d->front_end = m->front_end;
     nuc_dataset_bind_inputs(d, inputs, n, turned);
+}
+
+struct nuc_sub_arena *nuc_open_samples(struct nuc_job *j)
+{
+    struct nuc_sub_arena *memory = nuc_enter_sub_arena(j->c->cx);
+
+    j->samples = nuc_dataset_again(j->c, j->source);
+    j->samples->part = j->part;
+    nuc_leave_sub_arena(j->c->cx, memory);
+    return memory;
+}
+
+void nuc_close_samples(struct nuc_job *j, struct nuc_sub_arena *memory)
+{
+    nuc_free_sub_arena(memory);
+    j->samples = NULL;
 }
 
 /* ---- kernel selections ---- */

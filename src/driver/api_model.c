@@ -1,9 +1,9 @@
 /* Models as the library shows them: inputs, outputs, nodes, text, evaluation. */
 #include <string.h>
 
-#include "driver/model_metadata.h"
+#include "driver/driver.h"
 #include "eval/sequence.h"
-#include "host/file.h"
+#include "front/tflite/tflite.h"
 #include "ir/op_list.h"
 #include "ir/quant.h"
 #include "npu/layout/layout.h"
@@ -63,6 +63,33 @@ struct nuc_compiler *nuc_model_compiler(const struct nuc_model *m)
 const char *nuc_model_file(const struct nuc_model *m)
 {
     return m->graph->file;
+}
+
+bool nuc_waits_for_stream(const struct nuc_model *m)
+{
+    return m->settings->o.stream != NULL && m->stream == NULL;
+}
+
+bool nuc_is_image_input(const struct nuc_model *m, size_t index)
+{
+    return m->io != NULL && index < m->io->n_inputs && m->io->image_inputs[index];
+}
+
+/* Outputs that nuc_model_expose() adds are those of the graph. */
+bool nuc_is_image_output(const struct nuc_model *m, size_t index)
+{
+    return m->io != NULL && index < m->io->n_outputs && m->io->image_outputs[index];
+}
+
+void nuc_channels_go_last(struct nuc_tensor_info *info)
+{
+    static const int dims[4] = {0, 2, 3, 1};
+    const struct nuc_tensor_info graph = *info;
+
+    for (size_t d = 0; d < 4; d++) {
+        info->sizes[d] = graph.sizes[dims[d]];
+        info->dim_order[d] = (uint8_t)d;
+    }
 }
 
 bool nuc_model_is_quantized(const struct nuc_model *m)
@@ -141,18 +168,6 @@ enum nuc_status nuc_model_text(struct nuc_model *m, bool with_data, const char *
     if (setjmp(call.catch.here) == 0) {
         nuc_enter(&call, nuc_model_context(m), __func__, out != NULL);
         *out = nuc_graph_print(m->graph, with_data);
-    }
-    return nuc_leave(&call);
-}
-
-enum nuc_status nuc_model_write(struct nuc_model *m, const char *path)
-{
-    struct nuc_call call;
-
-    if (setjmp(call.catch.here) == 0) {
-        nuc_enter(&call, nuc_model_context(m), __func__, path != NULL);
-        struct nuc_pieces archive = nuc_model_archive(m);
-        nuc_write_pieces(m->c->cx, path, &archive);
     }
     return nuc_leave(&call);
 }

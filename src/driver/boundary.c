@@ -5,37 +5,14 @@
 #include <string.h>
 
 #include "back/program/program.h"
-#include "driver/lower_model.h"
+#include "driver/lowered.h"
 #include "front/tflite/tflite.h"
 #include "host/text.h"
 #include "ir/args.h"
 #include "npu/layout/orders.h"
 #include "rewrite/rewrite.h"
 
-bool nuc_is_image_input(const struct nuc_model *m, size_t index)
-{
-    return m->io != NULL && index < m->io->n_inputs && m->io->image_inputs[index];
-}
-
-/* Outputs that nuc_model_expose() adds are those of the graph. */
-bool nuc_is_image_output(const struct nuc_model *m, size_t index)
-{
-    return m->io != NULL && index < m->io->n_outputs && m->io->image_outputs[index];
-}
-
-/* ---- as callers see it ---- */
-
 static const int64_t to_first[4] = {0, 3, 1, 2}, to_last[4] = {0, 2, 3, 1};
-
-void nuc_channels_go_last(struct nuc_tensor_info *info)
-{
-    const struct nuc_tensor_info graph = *info;
-
-    for (size_t d = 0; d < 4; d++) {
-        info->sizes[d] = graph.sizes[to_last[d]];
-        info->dim_order[d] = (uint8_t)d;
-    }
-}
 
 /* ---- archives made of LiteRT models ---- */
 

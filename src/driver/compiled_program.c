@@ -10,7 +10,7 @@
 #include "device/base/program_sum.h"
 #include "device/decision/bind.h"
 #include "device/runtime/neutron_payload.h"
-#include "driver/lower_model.h"
+#include "driver/lowered.h"
 #include "driver/model_metadata.h"
 #include "host/file.h"
 #include "host/text.h"

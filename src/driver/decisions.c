@@ -7,7 +7,7 @@
 #include "data/metadata.h"
 #include "device/decision/bind.h"
 #include "driver/model_metadata.h"
-#include "driver/pipeline.h"
+#include "driver/stages.h"
 #include "ir/obstacles.h"
 
 static const char *output_name(void *user, size_t index)

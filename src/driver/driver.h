@@ -26,13 +26,15 @@ struct nuc_memory_map;
 struct nuc_seen;
 struct nuc_model_names;
 struct nuc_obstacles;
+struct nuc_stage_work;
 
 struct nuc_compiler {
     struct nuc_context *cx;
-    struct nuc_options options;          /* as given */
-    unsigned without;                    /* steps of the search for parameters (quantize.h): bench/ablation */
-    struct nuc_arena *arena;             /* for what stays until the compiler is freed */
-    const struct nuc_settings *settings; /* of what is opened next; NULL: the options were not looked up yet */
+    struct nuc_options options;            /* as given */
+    unsigned without;                      /* steps of the search for parameters (quantize.h): bench/ablation */
+    struct nuc_arena *arena;               /* for what stays until the compiler is freed */
+    const struct nuc_settings *settings;   /* of what is opened next; NULL: the options were not looked up yet */
+    const struct nuc_stage_work *pipeline; /* what each stage does (stages.h) */
     struct nuc_timing timings[NUC_MAX_TIMINGS];
     size_t n_timings;
     /* For those who ask afterwards: of the last program, and of the last choice of a dim order. NULL: none. */
@@ -97,7 +99,10 @@ const struct nuc_settings *nuc_settings(struct nuc_compiler *c);
 struct nuc_model *nuc_model_make(struct nuc_compiler *c, struct nuc_graph *g);
 struct nuc_model *nuc_model_after(const struct nuc_model *from, struct nuc_graph *g);
 
-/* ---- the boundary of LiteRT models (boundary.c) ---- */
+/* --stream is asked for, and its windows are to become hops. */
+bool nuc_waits_for_stream(const struct nuc_model *m);
+
+/* ---- the boundary of LiteRT models ---- */
 
 /* Whether user input or output `index` is [N, H, W, C] outside and [N, C, H, W] in the graph. */
 bool nuc_is_image_input(const struct nuc_model *m, size_t index);
@@ -123,6 +128,10 @@ void nuc_fill_node_info(struct nuc_model *m, const struct nuc_node *n, struct nu
 struct nuc_node *nuc_probe_quantized(struct nuc_graph *g, struct nuc_node *quantize);
 
 /* A stage that took from `started` until now, for nuc_timings(). */
-void nuc_note_seconds(struct nuc_compiler *c, const char *stage, double started);
+static inline void nuc_note_seconds(struct nuc_compiler *c, const char *stage, double started)
+{
+    if (c->n_timings < NUC_MAX_TIMINGS)
+        c->timings[c->n_timings++] = (struct nuc_timing){stage, nuc_seconds() - started};
+}
 
 #endif

@@ -1,5 +1,5 @@
 /* Partitions become delegate calls; the rest of the graph operators of the runtime. */
-#include "driver/lower_model.h"
+#include "driver/lowered.h"
 
 #include "back/program/out_variant.h"
 #include "back/program/program.h"

@@ -6,7 +6,7 @@
 
 #include "back/program/program.h"
 #include "data/class_folders.h"
-#include "driver/pipeline.h"
+#include "driver/stages.h"
 #include "front/pt2/pt2_write.h"
 #include "host/file.h"
 #include "ir/quant.h"
@@ -129,7 +129,7 @@ static void take_stored(struct nuc_model *m, const struct nuc_metadata *f)
     m->seen = seen;
 }
 
-void nuc_note_imported(struct nuc_model *m)
+const struct nuc_decision_rule *nuc_note_imported(struct nuc_model *m)
 {
     const struct nuc_span text = m->graph->facts;
     const char *why;
@@ -144,7 +144,7 @@ void nuc_note_imported(struct nuc_model *m)
         take_stored(m, stored);
     else if (nuc_model_is_quantized(m))
         note_scales(m);
-    nuc_note_decision(m, stored != NULL ? stored->decision : NULL);
+    return stored != NULL ? stored->decision : NULL;
 }
 
 /* ---- calibrated ---- */
@@ -404,4 +404,16 @@ struct nuc_pieces nuc_model_archive(struct nuc_model *m)
 {
     m->graph->facts = nuc_model_metadata_text(m, NULL);
     return nuc_write_pt2(m->graph);
+}
+
+enum nuc_status nuc_model_write(struct nuc_model *m, const char *path)
+{
+    struct nuc_call call;
+
+    if (setjmp(call.catch.here) == 0) {
+        nuc_enter(&call, nuc_model_context(m), __func__, path != NULL);
+        struct nuc_pieces archive = nuc_model_archive(m);
+        nuc_write_pieces(m->c->cx, path, &archive);
+    }
+    return nuc_leave(&call);
 }

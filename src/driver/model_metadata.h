@@ -25,8 +25,11 @@ struct nuc_seen {
     struct nuc_calibration_metadata *calibration; /* NULL: nothing is known of the samples */
 };
 
-/* Of a model that was just imported: names, and of a quantized one the ranges of its inputs. */
-void nuc_note_imported(struct nuc_model *m);
+/*
+ * Of a model that was just imported: names, and of a quantized one the ranges of its inputs. Gives the decision that
+ * its archive has; NULL: none.
+ */
+const struct nuc_decision_rule *nuc_note_imported(struct nuc_model *m);
 
 /* Of data that went through a prepared model, whose ranges are known. Copied. */
 void nuc_note_calibrated(struct nuc_model *prepared, const struct nuc_dataset *samples);

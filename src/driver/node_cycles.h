@@ -5,7 +5,7 @@
 #ifndef NUC_DRIVER_NODE_CYCLES_H
 #define NUC_DRIVER_NODE_CYCLES_H
 
-#include "driver/pipeline.h"
+#include "driver/stages.h"
 #include "explain/explain.h"
 
 /*
@@ -23,5 +23,15 @@ const struct nuc_explain_cycles *nuc_cycles_of_lowered(const struct nuc_graph *p
 
 /* All cycles of the program that the model would have with another graph than its own; 0: it would have none. */
 uint64_t nuc_cycles_with(const struct nuc_model *lowered, const struct nuc_graph *graph);
+
+/*
+ * The explanation of a partitioned model by what the stages to `lower` or `strips` made of it and by what its program
+ * takes; NULL: by estimates of its nodes.
+ */
+struct nuc_explanation *nuc_explain_lowered(struct nuc_model *m, const struct nuc_model *lowered,
+                                            const struct nuc_explain_cycles *cycles);
+
+/* The same without any trial, from a lowering of its own where cycles are wanted. */
+struct nuc_explanation *nuc_explain_partitioned(struct nuc_model *m, bool with_cycles);
 
 #endif

@@ -1,5 +1,5 @@
 /* From quantized model to partitioned model: the Edge dialect, its passes, the place of every node. */
-#include "driver/pipeline.h"
+#include "driver/stages.h"
 #include "front/tflite/tflite.h"
 #include "npu/layout/orders.h"
 #include "npu/partition/not_delegated.h"

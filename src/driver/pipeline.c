@@ -1,13 +1,12 @@
-/* The path of a model as a table, what runs it, and the public calls that are pieces of it. */
+/* What each stage of the path does, and the public calls that are pieces of it. */
 #include "driver/pipeline.h"
 
-#include <assert.h>
 #include <string.h>
 
 #include "archive/file_kind.h"
 #include "archive/json.h"
 #include "archive/zip.h"
-#include "driver/lower_model.h"
+#include "driver/lowered.h"
 #include "driver/model_metadata.h"
 #include "front/pt2/pt2.h"
 #include "front/sensor/front_end.h"
@@ -21,193 +20,31 @@
 static void import_model(struct nuc_job *j);
 static void write_output(struct nuc_job *j);
 
-#define MAX_LISTS 5
-
-struct stage {
-    const char *name;
-    void (*run)(struct nuc_job *j);
-    void (*verify)(struct nuc_graph *g, const char *stage);   /* of the graph that it leaves; NULL: it leaves none */
-    const char *(*dump)(struct nuc_graph *g, bool with_data); /* for --dump-after */
-    bool (*applies)(const struct nuc_job *j);                 /* NULL: always */
-    const struct nuc_pass_list *passes[MAX_LISTS];            /* which it runs, in order */
-    enum nuc_stage repeat_from;                               /* when it leaves job.again */
+/* `compile.h` offers pieces of it: the functions at the end of this file say which. */
+const struct nuc_stage_work nuc_pipeline[NUC_STAGE_COUNT] = {
+    [NUC_STAGE_IMPORT] = {import_model},
+    [NUC_STAGE_EXPAND] = {nuc_expand_model},
+    [NUC_STAGE_ATEN_PASSES] = {nuc_run_aten_stage},
+    [NUC_STAGE_ANNOTATE] = {nuc_annotate_model},
+    [NUC_STAGE_CALIBRATE] = {nuc_calibrate_model},
+    [NUC_STAGE_EQUALIZE] = {nuc_equalize_model, nuc_is_to_equalize},
+    [NUC_STAGE_WIDEN] = {nuc_widen_model, nuc_may_widen},
+    [NUC_STAGE_QUANTIZE] = {nuc_quantize_model},
+    [NUC_STAGE_STREAM] = {nuc_stream_model, nuc_is_to_stream},
+    [NUC_STAGE_DIM_ORDER] = {nuc_choose_dim_order},
+    [NUC_STAGE_DECOMPOSE] = {nuc_decompose_model},
+    [NUC_STAGE_EDGE] = {nuc_settle_orders},
+    [NUC_STAGE_EDGE_PASSES] = {nuc_run_edge_stage},
+    [NUC_STAGE_PARTITION] = {nuc_partition_model},
+    [NUC_STAGE_DELEGATE] = {nuc_delegate_model},
+    [NUC_STAGE_CPU_PASSES] = {nuc_run_cpu_passes, nuc_has_float_cpu},
+    [NUC_STAGE_QUANTIZE_IO] = {nuc_quantize_io, nuc_has_quantized_boundary},
+    [NUC_STAGE_LOWER] = {nuc_lower_for_cpu},
+    [NUC_STAGE_BOUNDARY] = {nuc_present_boundary, nuc_is_from_litert},
+    [NUC_STAGE_STRIPS] = {nuc_compute_in_strips, nuc_may_need_strips},
+    [NUC_STAGE_PROGRAM] = {nuc_make_program},
+    [NUC_STAGE_WRITE] = {write_output},
 };
-
-#define GRAPH .verify = nuc_graph_verify, .dump = nuc_graph_print
-#define NO_GRAPH .verify = NULL, .dump = NULL
-
-/*
- * Reads from top to bottom as the path of a model. A float model takes all rows, a quantized one those from stream
- * on. `compile.h` offers pieces of it: the functions at the end of this file say which.
- */
-static const struct stage stages[NUC_STAGE_COUNT] = {
-    [NUC_STAGE_IMPORT] = {"import", import_model, GRAPH},
-    [NUC_STAGE_EXPAND] = {"expand", nuc_expand_model, GRAPH},
-    [NUC_STAGE_ATEN_PASSES] = {"aten-passes", nuc_run_aten_stage, GRAPH,
-                               .passes = {&nuc_aten_passes, &nuc_written_passes, &nuc_int8_passes}},
-    [NUC_STAGE_ANNOTATE] = {"annotate", nuc_annotate_model, GRAPH},
-    [NUC_STAGE_CALIBRATE] = {"calibrate", nuc_calibrate_model, NO_GRAPH},
-    [NUC_STAGE_EQUALIZE] = {"equalize", nuc_equalize_model, GRAPH, .applies = nuc_is_to_equalize,
-                            .repeat_from = NUC_STAGE_CALIBRATE},
-    [NUC_STAGE_WIDEN] = {"widen", nuc_widen_model, NO_GRAPH, .applies = nuc_may_widen,
-                         .repeat_from = NUC_STAGE_ANNOTATE},
-    [NUC_STAGE_QUANTIZE] = {"quantize", nuc_quantize_model, GRAPH},
-    [NUC_STAGE_STREAM] = {"stream", nuc_stream_model, GRAPH, .applies = nuc_is_to_stream},
-    [NUC_STAGE_DIM_ORDER] = {"dim-order", nuc_choose_dim_order, GRAPH},
-    [NUC_STAGE_DECOMPOSE] = {"decompose", nuc_decompose_model, GRAPH, .passes = {&nuc_quantized_passes}},
-    [NUC_STAGE_EDGE] = {"edge", nuc_settle_orders, GRAPH, .passes = {&nuc_order_passes}},
-    [NUC_STAGE_EDGE_PASSES] = {"edge-passes", nuc_run_edge_stage, GRAPH,
-                               .passes = {&nuc_edge_passes, &nuc_float_passes, &nuc_plain_passes, &nuc_cluster_passes,
-                                          &nuc_npu_passes}},
-    [NUC_STAGE_PARTITION] = {"partition", nuc_partition_model, GRAPH, .repeat_from = NUC_STAGE_DECOMPOSE},
-    [NUC_STAGE_DELEGATE] = {"delegate", nuc_delegate_model, GRAPH},
-    [NUC_STAGE_CPU_PASSES] = {"cpu-passes", nuc_run_cpu_passes, GRAPH, .applies = nuc_has_float_cpu,
-                              .passes = {&nuc_lowered_passes}},
-    [NUC_STAGE_QUANTIZE_IO] = {"quantize-io", nuc_quantize_io, GRAPH, .applies = nuc_has_quantized_boundary},
-    [NUC_STAGE_LOWER] = {"lower", nuc_lower_for_cpu, GRAPH},
-    [NUC_STAGE_BOUNDARY] = {"boundary", nuc_present_boundary, GRAPH, .applies = nuc_is_from_litert},
-    [NUC_STAGE_STRIPS] = {"strips", nuc_compute_in_strips, GRAPH, .applies = nuc_may_need_strips},
-    [NUC_STAGE_PROGRAM] = {"program", nuc_make_program, NO_GRAPH},
-    [NUC_STAGE_WRITE] = {"write", write_output, NO_GRAPH},
-};
-
-/* ---- running ---- */
-
-bool nuc_dump_point(size_t index, struct nuc_dump_point *out)
-{
-    for (size_t s = 0; s < NUC_STAGE_COUNT; s++) {
-        for (size_t k = 0; k < MAX_LISTS && stages[s].passes[k] != NULL; k++) {
-            const struct nuc_pass_list *list = stages[s].passes[k];
-            if (index < list->count) {
-                *out = (struct nuc_dump_point){nuc_pass_name(list, (uint32_t)index), stages[s].name};
-                return true;
-            }
-            index -= list->count;
-        }
-        if (stages[s].dump != NULL && index-- == 0) {
-            *out = (struct nuc_dump_point){stages[s].name, NULL};
-            return true;
-        }
-    }
-    return false;
-}
-
-/* "all" stands for the stages only: passes run dozens of times. */
-static bool is_dumped(const struct nuc_settings *s, const char *name, bool is_stage)
-{
-    const char *wanted = s->trial || s->o.dump == NULL ? NULL : s->o.dump_after;
-
-    return wanted != NULL && ((is_stage && strcmp(wanted, "all") == 0) || strcmp(wanted, name) == 0);
-}
-
-static void dump(const struct nuc_job *j, const char *name)
-{
-    const struct nuc_options *o = &j->m->settings->o;
-
-    o->dump(o->dump_user, name, nuc_graph_print(j->m->graph, false));
-}
-
-/* Release builds verify after stages only: a graph of thousands of nodes goes through dozens of passes. */
-static void pass_done(void *user, const char *pass, struct nuc_graph *g)
-{
-    const struct nuc_job *j = user;
-
-#ifndef NDEBUG
-    nuc_graph_verify(g, pass);
-#else
-    (void)g;
-#endif
-    if (is_dumped(j->m->settings, pass, false))
-        dump(j, pass);
-}
-
-void nuc_run_stage_passes(struct nuc_job *j, const struct nuc_pass_list *list, enum nuc_pass_mode mode)
-{
-    nuc_run_passes(j->m->graph, list, mode, &(struct nuc_pass_hook){pass_done, j});
-}
-
-void nuc_run_stages(struct nuc_job *j, enum nuc_stage first, enum nuc_stage last)
-{
-    assert(first <= last && (first == NUC_STAGE_IMPORT || j->m != NULL));
-    nuc_settings(j->c);
-    j->first = first;
-    for (enum nuc_stage i = first; i <= last; i++) {
-        const struct stage *s = &stages[i];
-        double started = nuc_seconds();
-        if (s->applies != NULL && !s->applies(j))
-            continue;
-        nuc_progress(j->c->cx, s->name, 0, 0);
-        s->run(j);
-        assert(j->m != NULL);
-        if (!j->m->settings->trial && !j->m->settings->judges)
-            nuc_note_seconds(j->c, s->name, started);
-        if (s->verify != NULL)
-            s->verify(j->m->graph, s->name);
-        if (s->dump != NULL && is_dumped(j->m->settings, s->name, true))
-            dump(j, s->name);
-        if (j->again) {
-            assert(s->repeat_from > NUC_STAGE_IMPORT && s->repeat_from <= i);
-            i = s->repeat_from - 1;
-        }
-        j->again = false;
-    }
-}
-
-struct nuc_model *nuc_advance(struct nuc_model *m, enum nuc_stage first, enum nuc_stage last)
-{
-    struct nuc_job j = {.c = m->c, .m = m};
-
-    nuc_run_stages(&j, first, last);
-    return j.m;
-}
-
-struct trial {
-    void (*fn)(struct nuc_model *m, void *arg);
-    struct nuc_model *m;
-    struct nuc_settings *settings;
-    const struct nuc_options *as;
-    void *arg;
-};
-
-static void run_trial(struct nuc_context *cx, void *arg)
-{
-    const struct trial *t = arg;
-
-    const bool *rounds = t->settings->rounds; /* decided already */
-    const struct nuc_norms *norms = t->settings->norms;
-    nuc_settings_resolve(cx, t->as, t->settings);
-    t->settings->rounds = rounds;
-    t->settings->norms = norms;
-    t->settings->o.intermediates_dir = NULL;
-    t->settings->trial = true;
-    t->fn(t->m, t->arg);
-}
-
-enum nuc_status nuc_trial(const struct nuc_model *m, const struct nuc_options *as,
-                          void (*fn)(struct nuc_model *m, void *arg), void *arg)
-{
-    struct nuc_context *cx = m->c->cx;
-    struct nuc_settings settings = {.rounds = m->settings->rounds, .norms = m->settings->norms};
-    struct nuc_model model = *m;
-    struct trial t = {fn, &model, &settings, as, arg};
-    struct nuc_arena *outer = nuc_push_arena(cx);
-    void (*warn)(void *user, const char *message) = cx->warn;
-    void (*progress)(void *user, const char *what, size_t done, size_t total) = cx->progress;
-
-    /*
-     * The models of a trial point at these settings, and all of them go with the arena, so that both may live here.
-     */
-    model.settings = &settings;
-    cx->warn = NULL;
-    cx->progress = NULL;
-    enum nuc_status status = nuc_try(cx, run_trial, &t);
-    cx->warn = warn;
-    cx->progress = progress;
-    nuc_pop_arena(cx, outer);
-    if (!nuc_is_answer(status))
-        nuc_fail_again(cx, status);
-    return status;
-}
 
 /* ---- the two ends ---- */
 
@@ -298,19 +135,9 @@ void nuc_check_model(const struct nuc_job *j, struct nuc_sample_source calibrati
                  file);
 }
 
-/* The samples are let go before observers become nodes, which takes memory of its own. */
-void nuc_quantize_with(struct nuc_job *j, struct nuc_sample_source calibration, enum nuc_samples part)
+static void quantize_job(struct nuc_job *j, struct nuc_sample_source calibration)
 {
-    j->source = calibration;
-    j->part = part;
-    struct nuc_sub_arena *sub = nuc_open_samples(j);
-    nuc_run_stages(j, NUC_STAGE_ATEN_PASSES, NUC_STAGE_EQUALIZE);
-    nuc_close_samples(j, sub);
-    nuc_run_stages(j, NUC_STAGE_WIDEN, NUC_STAGE_WIDEN);
-    struct nuc_calibration *observed = j->m->calibration;
-    j->prepared = j->m;
-    nuc_run_stages(j, NUC_STAGE_QUANTIZE, NUC_STAGE_QUANTIZE);
-    nuc_quantize_done(observed);
+    nuc_quantize_with(j, calibration, NUC_SAMPLES_ALL);
     nuc_warn_of_outputs(j->m, j->samples_differ);
 }
 
@@ -321,7 +148,7 @@ void nuc_quantize_if_asked(struct nuc_job *j, struct nuc_sample_source calibrati
     if (j->m->settings->o.no_quantize)
         nuc_run_stages(j, NUC_STAGE_ATEN_PASSES, NUC_STAGE_ATEN_PASSES);
     else
-        nuc_quantize_with(j, calibration, NUC_SAMPLES_ALL);
+        quantize_job(j, calibration);
 }
 
 /* What files and bytes are made of: a model that is open or a file, samples, and where the result goes. */
@@ -409,7 +236,7 @@ static void quantize(struct nuc_compiler *c, const struct order *o)
         nuc_fail(c->cx, NUC_BAD_USAGE, "%s: give samples to quantize it with",
                  o->m != NULL ? o->m->graph->file : o->path);
     struct nuc_job j = begin(c, o);
-    nuc_quantize_with(&j, o->calibration, NUC_SAMPLES_ALL);
+    quantize_job(&j, o->calibration);
     nuc_remember(&j);
     if (o->output != NULL) {
         nuc_run_stages(&j, NUC_STAGE_WRITE, NUC_STAGE_WRITE);

@@ -7,8 +7,8 @@
 #include <math.h>
 #include <string.h>
 
-#include "driver/lower_model.h"
-#include "driver/pipeline.h"
+#include "driver/lowered.h"
+#include "driver/stages.h"
 #include "ir/work.h"
 #include "npu/support/estimate.h"
 #include "nucleon/runtime.h"

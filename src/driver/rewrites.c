@@ -1,7 +1,7 @@
 /* Changes of a model's source that --rewrite asks for, made in its graph. */
 #include <string.h>
 
-#include "driver/pipeline.h"
+#include "driver/stages.h"
 #include "host/nearest.h"
 #include "npu/layout/orders.h"
 #include "rewrite/recognize/changes.h"

@@ -1,9 +1,10 @@
 #include "driver/settings.h"
 
+#include <stdlib.h>
 #include <string.h>
 
 #include "back/program/banks.h"
-#include "driver/pipeline.h"
+#include "driver/stages.h"
 #include "host/nearest.h"
 #include "host/text.h"
 #include "npu/target/target.h"
@@ -29,6 +30,40 @@ static void check_dump_point(struct nuc_context *cx, const char *wanted)
     if (!known)
         nuc_fail(cx, NUC_BAD_USAGE, "--dump-after: '%s' is not a stage or pass%s; '--dump-after help' lists them",
                  wanted, nuc_did_you_mean(cx, wanted, dump_point_name, NULL));
+}
+
+/* Beyond what any axis has. */
+#define MOST_FRAMES 1000000000L
+
+static bool read_number(const char **at, long least, int64_t *out)
+{
+    char *end;
+    long number = strtol(*at, &end, 10);
+
+    if (end == *at || number < least || number > MOST_FRAMES)
+        return false;
+    *at = end;
+    *out = number;
+    return true;
+}
+
+struct nuc_stream_option nuc_stream_option(struct nuc_context *cx, const char *text)
+{
+    struct nuc_stream_option o = {0, 0};
+    const char *at = text;
+
+    if (text == NULL)
+        return o;
+    bool good = read_number(&at, -NUC_MAX_RANK, &o.axis);
+    if (good && *at == ':') {
+        at++;
+        good = read_number(&at, 1, &o.hop);
+    }
+    if (!good || *at != '\0')
+        nuc_fail(cx, NUC_BAD_USAGE,
+                 "--stream: '%s' is not AXIS or AXIS:HOP: give the input's axis of time and frames of a hop, as 2:10",
+                 text);
+    return o;
 }
 
 bool nuc_expresses_for_npu(const struct nuc_settings *s)
@@ -255,4 +290,22 @@ void nuc_settings_check(struct nuc_context *cx, const char *name, const struct n
         nuc_check_precision(cx, options->precision, options->n_precision);
     if (strcmp(name, "rewrite") == 0)
         nuc_check_rewrites(cx, options);
+}
+
+/* ---- of a compiler ---- */
+
+struct nuc_context *nuc_context_of(const struct nuc_compiler *c)
+{
+    return c != NULL ? c->cx : NULL;
+}
+
+const struct nuc_settings *nuc_settings(struct nuc_compiler *c)
+{
+    if (c->settings == NULL) {
+        struct nuc_settings *settings = nuc_alloc_in(c->cx, c->arena, sizeof *settings);
+        nuc_settings_resolve(c->cx, &c->options, settings);
+        settings->without = c->without;
+        c->settings = settings;
+    }
+    return c->settings;
 }

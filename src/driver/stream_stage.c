@@ -1,48 +1,6 @@
 /* --stream: a network over a window of time becomes one that takes the frames as they come. */
+#include "driver/stages.h"
 #include "rewrite/stream/stream.h"
-
-#include <stdlib.h>
-
-#include "driver/pipeline.h"
-
-/* Beyond what any axis has. */
-#define MOST_FRAMES 1000000000L
-
-static bool read_number(const char **at, long least, int64_t *out)
-{
-    char *end;
-    long number = strtol(*at, &end, 10);
-
-    if (end == *at || number < least || number > MOST_FRAMES)
-        return false;
-    *at = end;
-    *out = number;
-    return true;
-}
-
-struct nuc_stream_option nuc_stream_option(struct nuc_context *cx, const char *text)
-{
-    struct nuc_stream_option o = {0, 0};
-    const char *at = text;
-
-    if (text == NULL)
-        return o;
-    bool good = read_number(&at, -NUC_MAX_RANK, &o.axis);
-    if (good && *at == ':') {
-        at++;
-        good = read_number(&at, 1, &o.hop);
-    }
-    if (!good || *at != '\0')
-        nuc_fail(cx, NUC_BAD_USAGE,
-                 "--stream: '%s' is not AXIS or AXIS:HOP: give the input's axis of time and frames of a hop, as 2:10",
-                 text);
-    return o;
-}
-
-bool nuc_waits_for_stream(const struct nuc_model *m)
-{
-    return m->settings->o.stream != NULL && m->stream == NULL;
-}
 
 /* Quantization decides for the network as it is, so that its numbers are those of the hops. */
 bool nuc_is_to_stream(const struct nuc_job *j)

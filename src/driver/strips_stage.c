@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "back/program/program.h"
-#include "driver/lower_model.h"
+#include "driver/lowered.h"
 #include "driver/node_cycles.h"
 #include "host/text.h"
 

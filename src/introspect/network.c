@@ -2,7 +2,7 @@
 #include "introspect/network_private.h"
 
 #include "driver/node_cycles.h"
-#include "driver/trials/explain_options.h"
+#include "driver/pipeline.h"
 #include "driver/trials/explain_trials.h"
 
 static void add_missed(struct nuc_network *net, const char *text)

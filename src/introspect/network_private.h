@@ -3,7 +3,7 @@
 #define NUC_INTROSPECT_NETWORK_PRIVATE_H
 
 #include "back/program/memory_map.h"
-#include "driver/lower_model.h"
+#include "driver/lowered.h"
 #include "driver/model_metadata.h"
 #include "explain/explain.h"
 #include "introspect/network.h"

@@ -1,6 +1,6 @@
 #include "introspect/trial.h"
 
-#include "driver/lower_model.h"
+#include "driver/lowered.h"
 #include "eval/sequence.h"
 #include "npu/target/target.h"
 

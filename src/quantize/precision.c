@@ -109,3 +109,12 @@ void nuc_mark_precision(struct nuc_graph *g, const char *const *entries, size_t 
                      glob, candidates(g, &labels, glob));
     }
 }
+
+bool nuc_has_wide_values(const struct nuc_graph *g)
+{
+    const struct nuc_node *n = g->first;
+
+    while (n != NULL && n->source->wide == NULL)
+        n = n->next;
+    return n != NULL;
+}

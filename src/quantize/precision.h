@@ -16,4 +16,7 @@ bool nuc_names_width(const char *const *entries, size_t count, enum nuc_width wi
  */
 void nuc_mark_precision(struct nuc_graph *g, const char *const *entries, size_t count);
 
+/* Some operators stay in float, by an option or by what they compute. */
+bool nuc_has_wide_values(const struct nuc_graph *g);
+
 #endif

@@ -16,7 +16,7 @@
 #include "data/npz_write.h"
 #include "differential/random_graph.h"
 #include "driver/driver.h"
-#include "driver/lower_model.h"
+#include "driver/lowered.h"
 #include "host/file.h"
 #include "npu/container/container.h"
 #include "npu/convert/kernel_selection.h"

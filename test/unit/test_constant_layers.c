@@ -4,7 +4,7 @@
 #include <math.h>
 
 #include "driver/driver.h"
-#include "driver/pipeline.h"
+#include "driver/stages.h"
 #include "nucleon/runner.h"
 
 /* Every second channel has a bias that drowns its products: the result is clamped to 127. */

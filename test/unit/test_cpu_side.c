@@ -2,7 +2,7 @@
 #include <unistd.h>
 
 #include "cpu/cortexm.h"
-#include "driver/pipeline.h"
+#include "driver/stages.h"
 
 #include "quantized_text.h"
 

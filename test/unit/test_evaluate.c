@@ -3,7 +3,7 @@
 #include <unistd.h>
 
 #include "driver/model_metadata.h"
-#include "driver/pipeline.h"
+#include "driver/stages.h"
 #include "failing_memory.h"
 #include "tools/evaluate/scored_output.h"
 #include "value_cases.h"

@@ -4,7 +4,7 @@
  */
 #include <math.h>
 
-#include "driver/pipeline.h"
+#include "driver/stages.h"
 #include "eval/eval.h"
 #include "npu/partition/partition.h"
 #include "quantized_text.h"

@@ -1,5 +1,5 @@
 /* Networks of which the NPU takes every operator: no value is quantized a second time on the CPU. */
-#include "driver/pipeline.h"
+#include "driver/stages.h"
 #include "npu/partition/partition.h"
 #include "quantized_text.h"
 #include "rewrite/passes.h"

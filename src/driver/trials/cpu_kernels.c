@@ -7,12 +7,13 @@
 #include <math.h>
 #include <string.h>
 
-#include "driver/lower_model.h"
+#include "driver/lowered.h"
 #include "eval/eval.h"
 #include "explain/explain.h"
 #include "host/text.h"
 #include "npu/partition/partition.h"
 #include "npu/target/target.h"
+#include "quantize/precision.h"
 #include "quantize/quantize.h"
 #include "quantize/search/choice_samples.h"
 #include "rewrite/npu_forms/npu_forms.h"

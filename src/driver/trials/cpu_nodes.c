@@ -1,7 +1,7 @@
 /* Targets with an NPU and int8 kernels on the CPU: which operators end on the CPU, before they are quantized for it. */
 #include <string.h>
 
-#include "driver/lower_model.h"
+#include "driver/lowered.h"
 #include "npu/partition/partition.h"
 #include "quantize/quantize.h"
 

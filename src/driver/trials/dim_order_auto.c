@@ -1,6 +1,6 @@
 /* --dim-order auto: every variant is compiled, the one that takes the fewest cycles is kept. */
 
-#include "driver/lower_model.h"
+#include "driver/lowered.h"
 #include "explain/explain.h"
 #include "host/text.h"
 #include "npu/layout/orders.h"

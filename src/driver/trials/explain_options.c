@@ -3,10 +3,11 @@
 
 #include <math.h>
 
-#include "driver/trials/explain_trials.h"
+#include "driver/node_cycles.h"
 #include "ir/args.h"
 #include "npu/partition/partition.h"
 #include "npu/target/target.h"
+#include "quantize/precision.h"
 
 static bool has_float_cpu(const struct nuc_trying *t)
 {

@@ -2,20 +2,25 @@
 #ifndef NUC_DRIVER_EXPLAIN_OPTIONS_H
 #define NUC_DRIVER_EXPLAIN_OPTIONS_H
 
-#include "driver/pipeline.h"
+#include "driver/stages.h"
+#include "explain/explain.h"
 
-struct nuc_explanation;
-struct nuc_explain_cycles;
+struct nuc_trying {
+    struct nuc_context *cx;
+    const struct nuc_model *partitioned, *quantized; /* the second as its partitioning began */
+    struct nuc_sample_source calibration;            /* what it was quantized with; none: it came so, or by random */
+    struct nuc_explanation *e;
+};
 
 /*
- * The explanation of a partitioned model by what the stages to `lower` or `strips` made of it and by what its program
- * takes; NULL: by estimates of its nodes (api_explain.c).
+ * Option `index` of those that may help. False: there are no more. Where it applies, changes `o` and sets
+ * out->compiles; `requantizes`: the quantizer asks for it, too.
  */
-struct nuc_explanation *nuc_explain_lowered(struct nuc_model *m, const struct nuc_model *lowered,
-                                            const struct nuc_explain_cycles *cycles);
+bool nuc_option_to_try(const struct nuc_trying *t, size_t index, struct nuc_options *o, bool *requantizes,
+                       struct nuc_explain_trial *out);
 
-/* The same without any trial, from a lowering of its own where cycles are wanted. */
-struct nuc_explanation *nuc_explain_partitioned(struct nuc_model *m, bool with_cycles);
+/* No more options than that apply to a model. */
+#define NUC_MOST_OPTIONS 16
 
 /*
  * Cycles under either placement: those of `e`, and those of the quantized model placed the other way, which are the

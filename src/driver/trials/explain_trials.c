@@ -3,7 +3,7 @@
 #include <math.h>
 #include <string.h>
 
-#include "driver/trials/explain_options.h"
+#include "driver/node_cycles.h"
 #include "npu/target/target.h"
 #include "quantize/quantize.h"
 

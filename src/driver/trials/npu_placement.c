@@ -1,6 +1,6 @@
 /* Which operators the NPU runs: what the partitioner finds, less what ends up alone, by the cycles of the whole. */
 #include "cpu/cortexm.h"
-#include "driver/lower_model.h"
+#include "driver/lowered.h"
 #include "npu/lower/lower.h"
 #include "npu/partition/partition.h"
 #include "npu/target/target.h"

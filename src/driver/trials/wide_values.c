@@ -7,7 +7,7 @@
 #include <math.h>
 #include <string.h>
 
-#include "driver/pipeline.h"
+#include "driver/stages.h"
 #include "host/text.h"
 #include "npu/target/target.h"
 #include "quantize/quantize.h"
@@ -40,15 +40,6 @@
 
 /* What is less is none: 100 dB. */
 #define LEAST_ERROR 1e-10
-
-bool nuc_has_wide_values(const struct nuc_graph *g)
-{
-    const struct nuc_node *n = g->first;
-
-    while (n != NULL && n->source->wide == NULL)
-        n = n->next;
-    return n != NULL;
-}
 
 bool nuc_may_widen(const struct nuc_job *j)
 {

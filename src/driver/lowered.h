@@ -1,8 +1,8 @@
 /* Lowered models: what became of the partitions, and what is written about the program. */
-#ifndef NUC_DRIVER_LOWER_H
-#define NUC_DRIVER_LOWER_H
+#ifndef NUC_DRIVER_LOWERED_H
+#define NUC_DRIVER_LOWERED_H
 
-#include "driver/pipeline.h"
+#include "driver/stages.h"
 #include "ir/quant.h"
 #include "npu/lower/lower.h"
 

@@ -1,0 +1,50 @@
+#include "driver/stages.h"
+
+/* Reads from top to bottom as the path of a model. A float model takes all rows, a quantized one those from stream on.
+ */
+const struct nuc_stage_row nuc_stage_rows[NUC_STAGE_COUNT] = {
+    [NUC_STAGE_IMPORT] = {"import", true},
+    [NUC_STAGE_EXPAND] = {"expand", true},
+    [NUC_STAGE_ATEN_PASSES] = {"aten-passes", true,
+                               .passes = {&nuc_aten_passes, &nuc_written_passes, &nuc_int8_passes}},
+    [NUC_STAGE_ANNOTATE] = {"annotate", true},
+    [NUC_STAGE_CALIBRATE] = {"calibrate", false},
+    [NUC_STAGE_EQUALIZE] = {"equalize", true, .repeat_from = NUC_STAGE_CALIBRATE},
+    [NUC_STAGE_WIDEN] = {"widen", false, .repeat_from = NUC_STAGE_ANNOTATE},
+    [NUC_STAGE_QUANTIZE] = {"quantize", true},
+    [NUC_STAGE_STREAM] = {"stream", true},
+    [NUC_STAGE_DIM_ORDER] = {"dim-order", true},
+    [NUC_STAGE_DECOMPOSE] = {"decompose", true, .passes = {&nuc_quantized_passes}},
+    [NUC_STAGE_EDGE] = {"edge", true, .passes = {&nuc_order_passes}},
+    [NUC_STAGE_EDGE_PASSES] = {"edge-passes", true,
+                               .passes = {&nuc_edge_passes, &nuc_float_passes, &nuc_plain_passes, &nuc_cluster_passes,
+                                          &nuc_npu_passes}},
+    [NUC_STAGE_PARTITION] = {"partition", true, .repeat_from = NUC_STAGE_DECOMPOSE},
+    [NUC_STAGE_DELEGATE] = {"delegate", true},
+    [NUC_STAGE_CPU_PASSES] = {"cpu-passes", true, .passes = {&nuc_lowered_passes}},
+    [NUC_STAGE_QUANTIZE_IO] = {"quantize-io", true},
+    [NUC_STAGE_LOWER] = {"lower", true},
+    [NUC_STAGE_BOUNDARY] = {"boundary", true},
+    [NUC_STAGE_STRIPS] = {"strips", true},
+    [NUC_STAGE_PROGRAM] = {"program", false},
+    [NUC_STAGE_WRITE] = {"write", false},
+};
+
+bool nuc_dump_point(size_t index, struct nuc_dump_point *out)
+{
+    for (size_t s = 0; s < NUC_STAGE_COUNT; s++) {
+        for (size_t k = 0; k < NUC_MAX_STAGE_LISTS && nuc_stage_rows[s].passes[k] != NULL; k++) {
+            const struct nuc_pass_list *list = nuc_stage_rows[s].passes[k];
+            if (index < list->count) {
+                *out = (struct nuc_dump_point){nuc_pass_name(list, (uint32_t)index), nuc_stage_rows[s].name};
+                return true;
+            }
+            index -= list->count;
+        }
+        if (nuc_stage_rows[s].leaves_graph && index-- == 0) {
+            *out = (struct nuc_dump_point){nuc_stage_rows[s].name, NULL};
+            return true;
+        }
+    }
+    return false;
+}
