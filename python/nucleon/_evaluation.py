@@ -8,16 +8,15 @@ import os
 import pathlib
 import tempfile
 from collections.abc import Iterable
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from . import _data
+from ._files import read
 from ._library import NO_LABEL, TASKS, EvaluateOptions, lib
 from ._models import inputs_of, open_model, reference_of, size_as
+from ._runner import NamedBytes, Runner, bytes_of, simulator_options
 from ._session import Progress, Session, encode, real, spoken, unparse, whole
 from .errors import BadUsage, PropertyMissed
-
-if TYPE_CHECKING:
-    from ._program import Program
 
 
 def choice(name: str, value: str, words: tuple[str, ...]) -> int:
@@ -43,7 +42,7 @@ def evaluate_options(task: str, class_axis: int | None, ignore_label: int | None
     return options
 
 
-def evaluate(program: Program | str | os.PathLike[str] | bytes, dataset: Any, labels: Any = None, *, reference: Any = None, quantized: Any = None,
+def evaluate(program: NamedBytes | str | os.PathLike[str] | bytes, dataset: Any, labels: Any = None, *, reference: Any = None, quantized: Any = None,
              task: str = "auto", class_axis: int | None = None, ignore_label: int | None = None,
              disagreements: int = 0, min_accuracy: float | None = None, min_agreement: float | None = None,
              min_sqnr: float | None = None, max_false_alarms: float | None = None, shard: tuple[int, int] | None = None, simulator: str = "best",
@@ -61,12 +60,10 @@ def evaluate(program: Program | str | os.PathLike[str] | bytes, dataset: Any, la
     The result has the members of ``nucleon evaluate --json`` (docs/json.md). ``options`` are those of the command line
     about data: ``mean``, ``std``, ``resize``, ``unlike_calibration``.
     """
-    from ._program import Program, Runner, simulator_options
-
-    if isinstance(program, (str, os.PathLike)):
-        program = Program.load(program)
-    elif not isinstance(program, Program):
-        program = Program(program)
+    if _data.is_path(program):
+        name, code = os.fspath(program), read(program)
+    else:
+        name, code = getattr(program, "name", "program"), bytes_of(getattr(program, "bytes", program))
     if _data.is_path(labels) or hasattr(labels, "graph_module"):
         raise BadUsage("labels are an array: the model to compare with is given as reference=MODEL")
     if quantized is not None and reference is None:
@@ -75,7 +72,7 @@ def evaluate(program: Program | str | os.PathLike[str] | bytes, dataset: Any, la
                            max_false_alarms)
     if shard is not None:
         how.shard.index, how.shard.count = _shard(shard)
-    runner = Runner(program, {**options, "threads": threads or None}, simulator_options(simulator, threads), progress)
+    runner = Runner(name, code, {**options, "threads": threads or None}, simulator_options(simulator, threads), progress)
     with runner.session as s:
         if reference is not None:
             size_as(s, runner.inputs())

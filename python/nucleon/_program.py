@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import ctypes
-import math
 import os
 import threading
 from collections.abc import Iterable, Mapping
@@ -14,88 +12,12 @@ from . import _data
 from ._data import Tensor
 from ._evaluation import evaluate
 from ._files import read, write_whole
-from ._library import DTYPE_SIZE, INSPECT_FORMS, SIMULATOR_PATHS, SimulatorOptions, TensorInfo, lib, text
-from ._session import Progress, Session, address, encode, whole
-from .errors import BadInput, BadUsage, DeviceError, Error, Unsupported
+from ._library import INSPECT_FORMS, lib
+from ._runner import Runner, bytes_of
+from ._session import Session, address, encode
+from .errors import BadUsage, DeviceError, Error, Unsupported
 
 _USES = 256  # of a runner, after which another one takes its place: what binds data to it is freed with it
-
-
-def simulator_options(simulator: str, threads: int) -> SimulatorOptions:
-    names = [name.replace("_", "") for name in SIMULATOR_PATHS]  # as the command line has them
-    if simulator not in names:
-        raise BadUsage(f"simulator '{simulator}' is none of {', '.join(names)}")
-    return SimulatorOptions(names.index(simulator), whole("threads", threads))
-
-
-class Runner:
-    """The program, prepared to run: by one thread at a time."""
-
-    def __init__(self, program: Program, options: Mapping[str, Any] | None = None,
-                 simulator: SimulatorOptions | None = None, progress: Progress | bool | None = None) -> None:
-        self.session = Session(options, progress)
-        self.uses = 0
-        self.handle = ctypes.c_void_p()
-        data = self.session.keep(program.bytes)
-        try:
-            self.session.call(lib.nuc_runner_open_bytes, encode(program.name), address(data),
-                              len(data), ctypes.byref(simulator) if simulator is not None else None,
-                              ctypes.byref(self.handle))
-        except BaseException:
-            self.session.close()
-            raise
-
-    def _tensors(self, count: int, function: Any) -> tuple[Tensor, ...]:
-        info = TensorInfo()
-        found = []
-        for index in range(count):
-            status = function(self.handle, index, ctypes.byref(info))
-            if status != 0:
-                raise BadInput("the program has an input or output that is not a tensor")
-            found.append(_data.tensor(info))
-        return tuple(found)
-
-    def inputs(self) -> tuple[Tensor, ...]:
-        return self._tensors(lib.nuc_runner_n_inputs(self.handle), lib.nuc_runner_input)
-
-    def outputs(self) -> tuple[Tensor, ...]:
-        found = self._tensors(lib.nuc_runner_n_outputs(self.handle), lib.nuc_runner_output)
-        known = (lib.nuc_runner_output_name(self.handle, index) for index in range(len(found)))
-        return tuple(t._replace(name=text(name)) if name is not None else t for t, name in zip(found, known))
-
-    def run(self, data: ctypes.c_void_p, goes_on: bool = False) -> tuple[list[tuple[Tensor, bytearray]], tuple[int, ...]]:
-        """Outputs with the elements of all samples, one after the other, and the axes of samples: how many there are, or
-        sequences and their steps. `goes_on`: they are the next steps of the sequence before."""
-        session, count = self.session, ctypes.c_size_t()
-        session.check(lib.nuc_runner_bind(self.handle, data, None, ctypes.byref(count)))
-        steps = lib.nuc_dataset_n_steps(data)
-        if goes_on and steps not in (0, count.value):
-            raise BadUsage(f"a stream takes the next steps of one sequence, and is given {count.value // steps} sequences")
-        outputs = self.outputs()  # whether they are float or int8 depends on the data
-        sizes = [math.prod(t.shape) * DTYPE_SIZE[t.dtype] for t in outputs]
-        results = [bytearray(max(count.value * size, 1)) for size in sizes]
-        addresses = [ctypes.addressof(ctypes.c_char.from_buffer(r)) for r in results]
-        given = (ctypes.c_void_p * (lib.nuc_runner_n_inputs(self.handle) + 1))()
-        taken = (ctypes.c_void_p * (len(outputs) + 1))()
-        for sample in range(count.value):
-            session.check(lib.nuc_dataset_sample(data, sample, given))
-            if not goes_on and lib.nuc_dataset_begins(data, sample):
-                session.check(lib.nuc_runner_reset(self.handle))
-            for i, (start, size) in enumerate(zip(addresses, sizes)):
-                taken[i] = start + sample * size
-            session.check(lib.nuc_runner_run(self.handle, given, taken))
-        return list(zip(outputs, results)), (count.value // steps, steps) if steps else (count.value,)
-
-    def states(self) -> bytes:
-        saved = ctypes.create_string_buffer(lib.nuc_runner_states_size(self.handle))
-        self.session.check(lib.nuc_runner_save_states(self.handle, saved, len(saved)))
-        return saved.raw
-
-    def restore(self, states: bytes) -> None:
-        self.session.check(lib.nuc_runner_restore_states(self.handle, states, len(states)))
-
-    def close(self) -> None:
-        self.session.close()  # the compiler releases the runner
 
 
 class Outputs(list[Any]):
@@ -132,10 +54,7 @@ class Program:
 
     def __init__(self, data: bytes, name: str = "program", report: Mapping[str, Any] | None = None,
                  maps: Mapping[str, str] | None = None) -> None:
-        if not isinstance(data, (bytes, bytearray, memoryview)):
-            raise BadUsage(f"{type(data).__name__} is no program: Program(data) takes the bytes of a file, Program.load() "
-                           "its path")
-        self.bytes = bytes(data)
+        self.bytes = bytes_of(data)
         self.name = name
         self.report = dict(report or {})
         self._maps = dict(maps or {})
@@ -213,7 +132,7 @@ class Program:
                 raise BadUsage(f"{self.name}: the program is closed")
             if self._idle[int8]:
                 return self._idle[int8].pop()
-        return Runner(self)
+        return Runner(self.name, self.bytes)
 
     def _give_back(self, runner: Runner, int8: bool) -> None:
         runner.uses += 1
@@ -280,7 +199,7 @@ class Program:
         int8 inputs take int8 arrays, or float32 ones, which are quantized as the program says; outputs are likewise.
         """
         if len(inputs) == 1 and not named and _data.is_path(inputs[0]):
-            runner = Runner(self)
+            runner = Runner(self.name, self.bytes)
             with runner.session:
                 results, count = runner.run(_data.dataset(inputs[0], (), "inputs", runner.session))
             return self._wrapped([_data.wrap("numpy", t.dtype, (*count, *t.shape), elements) for t, elements in results])
@@ -335,7 +254,7 @@ class Stream:
 
     def __init__(self, program: Program) -> None:
         self._program = program
-        self._runner = Runner(program)
+        self._runner = Runner(program.name, program.bytes)
         self._int8: bool | None = None
 
     def __call__(self, *inputs: Any, **named: Any) -> Any:
@@ -350,7 +269,7 @@ class Stream:
     def _renew(self) -> None:
         states = self.save()
         self._runner.close()
-        self._runner = Runner(self._program)
+        self._runner = Runner(self._program.name, self._program.bytes)
         self._runner.restore(states)
 
     def reset(self) -> None:

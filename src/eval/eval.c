@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "algorithms/plan.h"
-#include "eval/eval_private.h"
+#include "eval/eval_call.h"
 #include "ir/quant.h"
 
 #define ALIGNMENT 64u

@@ -5,7 +5,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "eval/eval_private.h"
+#include "eval/eval_call.h"
 
 _Noreturn void nuc_eval_fail(const struct nuc_eval_call *c, const char *format, ...)
 {

@@ -1,5 +1,5 @@
 /* The evaluator's column of ops.def. */
-#include "eval/eval_private.h"
+#include "eval/eval_call.h"
 
 /* Where an operator is not computed as its family is. NULL: not at all. */
 static const struct nuc_eval_op *const exceptions[NUC_OP_COUNT] = {

@@ -6,7 +6,7 @@
 #ifndef NUC_EVAL_EVAL_SUM_H
 #define NUC_EVAL_EVAL_SUM_H
 
-#include "eval/eval_private.h"
+#include "eval/eval_call.h"
 
 struct nuc_sum;
 

@@ -3,7 +3,7 @@
 #include <math.h>
 #include <string.h>
 
-#include "eval/eval_private.h"
+#include "eval/eval_call.h"
 
 /* Elements of a row converted to float32 at a time. */
 #define CHUNK 256

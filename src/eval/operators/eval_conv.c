@@ -11,7 +11,7 @@
 #include <assert.h>
 #include <string.h>
 
-#include "eval/operators/eval_conv.h"
+#include "eval/operators/eval_conv_run.h"
 
 #define MAX_GEOMETRY ((int64_t)1 << 30)
 

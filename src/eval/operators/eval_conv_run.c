@@ -1,7 +1,7 @@
 /* The loops of a convolution that is planned: padded images, blocks of pixels, single channels. */
 #include <string.h>
 
-#include "eval/operators/eval_conv.h"
+#include "eval/operators/eval_conv_run.h"
 #include "host/clones.h"
 
 /*

@@ -1,7 +1,7 @@
 /* Tensors made from numbers only. They depend on nothing, so they are computed once. */
 #include <string.h>
 
-#include "eval/eval_private.h"
+#include "eval/eval_call.h"
 
 /* What torch leaves undefined in an empty tensor is zero here. */
 static void run_zeros(const struct nuc_eval_call *c)

@@ -5,7 +5,7 @@
 #include <assert.h>
 #include <math.h>
 
-#include "eval/eval_private.h"
+#include "eval/eval_call.h"
 
 /* The elements of a result, as offsets from its first, and the first element of every result. */
 struct fold {

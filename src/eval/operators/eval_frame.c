@@ -1,6 +1,6 @@
 /* Front ends for cameras, by the function that the kernels of a program call: their arithmetic has one definition. */
 #include "device/signal/frame.h"
-#include "eval/eval_private.h"
+#include "eval/eval_call.h"
 
 static struct nuc_frame_input frame_input_of(const struct nuc_eval_call *c)
 {

@@ -4,7 +4,7 @@
  */
 #include <math.h>
 
-#include "eval/eval_private.h"
+#include "eval/eval_call.h"
 
 #define ARG(name) NUC_ARG(GRID_SAMPLER_2D, name)
 #define SPATIAL 3

@@ -6,7 +6,7 @@
 #include <math.h>
 #include <string.h>
 
-#include "eval/eval_private.h"
+#include "eval/eval_call.h"
 
 /* Both operators with a list of indices, and all that take one along a dimension, have them in the same places. */
 #define INDICES NUC_ARG(INDEX, indices)

@@ -5,7 +5,7 @@
 #include <float.h>
 #include <math.h>
 
-#include "eval/eval_private.h"
+#include "eval/eval_call.h"
 
 struct norm {
     double eps;

@@ -6,7 +6,7 @@
 
 #include "device/base/fixed_point.h"
 #include "device/base/logistic.h"
-#include "eval/eval_private.h"
+#include "eval/eval_call.h"
 
 static struct nuc_multiplier multiplier_at(const int64_t *numbers)
 {

@@ -2,9 +2,9 @@
 #include <assert.h>
 #include <string.h>
 
+#include "eval/eval_call.h"
 #include "eval/eval_gemm.h"
 #include "eval/eval_order.h"
-#include "eval/eval_private.h"
 #include "ir/op_list.h"
 
 struct matmul {

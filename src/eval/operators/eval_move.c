@@ -5,7 +5,7 @@
 #include <assert.h>
 #include <string.h>
 
-#include "eval/eval_private.h"
+#include "eval/eval_call.h"
 
 /* ---- copies whose elements are a fixed distance apart along every dimension ---- */
 

@@ -1,7 +1,7 @@
 /* Batch normalization with running statistics: input * scale + shift for each channel. */
 #include <math.h>
 
-#include "eval/eval_private.h"
+#include "eval/eval_call.h"
 
 /* Both operators have their tensors in the same places. */
 #define TENSOR(name) NUC_ARG(NATIVE_BATCH_NORM, name)

@@ -5,7 +5,7 @@
 #include <assert.h>
 #include <math.h>
 
-#include "eval/eval_private.h"
+#include "eval/eval_call.h"
 #include "host/clones.h"
 
 enum { HEIGHT, WIDTH };

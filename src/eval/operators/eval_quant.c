@@ -10,7 +10,7 @@
 #include <math.h>
 #include <string.h>
 
-#include "eval/eval_private.h"
+#include "eval/eval_call.h"
 #include "host/clones.h"
 #include "ir/quant.h"
 

@@ -13,7 +13,7 @@
 #include <math.h>
 #include <string.h>
 
-#include "eval/eval_private.h"
+#include "eval/eval_call.h"
 #include "ir/recurrent_args.h"
 
 #define PARAMS NUC_RECURRENT(params)

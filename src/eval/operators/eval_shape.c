@@ -1,7 +1,7 @@
 /* Views, padding, conversion of dtypes. Any element type. */
 #include <string.h>
 
-#include "eval/eval_private.h"
+#include "eval/eval_call.h"
 
 /* ---- views: the same memory under another shape ---- */
 

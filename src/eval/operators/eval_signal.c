@@ -3,7 +3,7 @@
 
 #include "device/signal/features.h"
 #include "device/signal/micro.h"
-#include "eval/eval_private.h"
+#include "eval/eval_call.h"
 
 /* Values of a frame, the last dimension, and how many frames there are. */
 static size_t frame_of(const struct nuc_eval_call *c, uint32_t arg)

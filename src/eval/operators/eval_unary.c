@@ -8,7 +8,7 @@
 #include <math.h>
 #include <string.h>
 
-#include "eval/eval_private.h"
+#include "eval/eval_call.h"
 #include "host/clones.h"
 
 /* Elements converted to float32 at a time. */

@@ -4,7 +4,7 @@
  */
 #include <math.h>
 
-#include "eval/eval_private.h"
+#include "eval/eval_call.h"
 
 enum { HEIGHT, WIDTH };
 

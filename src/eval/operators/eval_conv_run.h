@@ -1,10 +1,10 @@
 /* A convolution as it is planned, which eval_conv.c does, and run, eval_conv_run.c. */
-#ifndef NUC_EVAL_OPERATORS_EVAL_CONV_H
-#define NUC_EVAL_OPERATORS_EVAL_CONV_H
+#ifndef NUC_EVAL_OPERATORS_EVAL_CONV_RUN_H
+#define NUC_EVAL_OPERATORS_EVAL_CONV_RUN_H
 
+#include "eval/eval_call.h"
 #include "eval/eval_gemm.h"
 #include "eval/eval_order.h"
-#include "eval/eval_private.h"
 
 /* Every convolution has these in the same places, and names the others alike. */
 #define COMMON(name) NUC_ARG(CONVOLUTION, name)

@@ -1,6 +1,6 @@
 /* What the operator families of the evaluator share. */
-#ifndef NUC_EVAL_EVAL_PRIVATE_H
-#define NUC_EVAL_EVAL_PRIVATE_H
+#ifndef NUC_EVAL_EVAL_CALL_H
+#define NUC_EVAL_EVAL_CALL_H
 
 #include "eval/eval.h"
 #include "eval/eval_gemm.h"
