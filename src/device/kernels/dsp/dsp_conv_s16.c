@@ -67,16 +67,16 @@ __attribute__((noinline)) static void add_run(const int16_t *in, const int8_t *w
 }
 
 /* Taps of a row whose inputs lie next to each other, as their weights do, are one run. */
-static void channels_of_pixel(const struct nuc_conv_s8 *c, enum nuc_conv_kind kind, const struct nuc_s16_channel *ch,
+static void channels_of_pixel(const struct nuc_conv_s8 *c, enum nuc_conv_kind kind, const struct nuc_conv_channel *ch,
                               ptrdiff_t step, const int16_t *image, int32_t out_y, int32_t out_x,
                               int64_t sums[CHANNELS])
 {
     bool joined = kind == NUC_CONV && c->dilation[1] == 1 && c->groups == 1;
 
     for (int32_t ky = 0; ky < c->kernel[0]; ky++) {
-        int32_t y = nuc_s16_place(c, kind, 0, out_y, ky);
+        int32_t y = nuc_conv_place(c, kind, 0, out_y, ky);
         for (int32_t kx = 0, taps = 1; y >= 0 && kx < c->kernel[1]; kx += taps) {
-            int32_t x = nuc_s16_place(c, kind, 1, out_x, kx);
+            int32_t x = nuc_conv_place(c, kind, 1, out_x, kx);
             taps = 1;
             if (x < 0)
                 continue;
@@ -205,7 +205,7 @@ static void gather(const struct nuc_conv_s8 *c, const int16_t *image, int32_t ou
     struct window w = {to, 0};
 
     for (int32_t ky = 0; ky < c->kernel[0]; ky++) {
-        int32_t y = nuc_s16_place(c, NUC_CONV, 0, out_y, ky);
+        int32_t y = nuc_conv_place(c, NUC_CONV, 0, out_y, ky);
         for (int32_t kx = 0; kx < c->kernel[1]; kx += run) {
             int32_t x = out_x * c->stride[1] - c->padding[1] + kx * c->dilation[1];
             int32_t left = y < 0 || x < -run || x >= width ? run : x < 0 ? -x : 0;
@@ -470,7 +470,7 @@ static void pixel(const struct nuc_conv_s16 *conv, enum nuc_conv_kind kind, cons
     for (int32_t o = 0; o < c->out_channels; o = t.first + t.count) {
         int64_t sums[CHANNELS] = {0};
         t = together(o - o % of_group, o - o % of_group + of_group, o);
-        const struct nuc_s16_channel ch = nuc_s16_channel_of(c, kind, weight, t.first);
+        const struct nuc_conv_channel ch = nuc_conv_channel_of(c, kind, weight, t.first);
         ptrdiff_t step = t.count == 1 ? 0 : (ptrdiff_t)c->kernel[0] * c->kernel[1] * ch.tap;
         channels_of_pixel(c, kind, &ch, step, image, y, x, sums);
         store(conv, t.first, t.count, sums, out);

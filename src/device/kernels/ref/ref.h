@@ -398,6 +398,23 @@ static inline struct nuc_steps nuc_row_steps(const struct nuc_loops *loops)
                             : (struct nuc_steps){loops->a[last], loops->b[last], loops->out[last]};
 }
 
+/* One element of a and out after the other; false when the nest is done. */
+static inline bool nuc_walk_next(const struct nuc_loops *loops, struct nuc_walk *walk)
+{
+    const uint32_t last = loops->rank - 1;
+
+    if (loops->rank == 0)
+        return false;
+    walk->a += loops->a[last];
+    walk->out += loops->out[last];
+    if (++walk->position[last] < loops->sizes[last])
+        return true;
+    walk->a -= loops->a[last] * loops->sizes[last];
+    walk->out -= loops->out[last] * loops->sizes[last];
+    walk->position[last] = 0;
+    return nuc_walk_next_row(loops, walk);
+}
+
 /* Rows of all three tensors have their elements side by side. */
 static inline bool nuc_rows_are_dense(const struct nuc_loops *loops)
 {

@@ -3,29 +3,31 @@
 #include "device/base/real.h"
 #include "device/kernels/ref/ref.h"
 
-static void softmax_line(const struct nuc_line *line, const float *in, float *out)
+/* The largest element, and the sum of the exponentials of what lies below it. */
+static float exponential_sum(const struct nuc_line *line, const float *in, float *largest)
 {
-    float largest = in[0];
     float sum = 0.0f;
 
+    *largest = in[0];
     for (int32_t i = 1; i < line->size; i++)
-        largest = largest < in[i * line->in_step] ? in[i * line->in_step] : largest;
+        *largest = *largest < in[i * line->in_step] ? in[i * line->in_step] : *largest;
     for (int32_t i = 0; i < line->size; i++)
-        sum += nuc_real_exp(in[i * line->in_step] - largest);
+        sum += nuc_real_exp(in[i * line->in_step] - *largest);
+    return sum;
+}
+
+static void softmax_line(const struct nuc_line *line, const float *in, float *out)
+{
+    float largest, sum = exponential_sum(line, in, &largest);
+
     for (int32_t i = 0; i < line->size; i++)
         out[i * line->out_step] = nuc_real_exp(in[i * line->in_step] - largest) / sum;
 }
 
 static void log_softmax_line(const struct nuc_line *line, const float *in, float *out)
 {
-    float largest = in[0];
-    float sum = 0.0f;
+    float largest, sum = nuc_real_log(exponential_sum(line, in, &largest));
 
-    for (int32_t i = 1; i < line->size; i++)
-        largest = largest < in[i * line->in_step] ? in[i * line->in_step] : largest;
-    for (int32_t i = 0; i < line->size; i++)
-        sum += nuc_real_exp(in[i * line->in_step] - largest);
-    sum = nuc_real_log(sum);
     for (int32_t i = 0; i < line->size; i++)
         out[i * line->out_step] = in[i * line->in_step] - largest - sum;
 }
@@ -34,12 +36,10 @@ static void each_line(void (*one)(const struct nuc_line *line, const float *in, 
                       const struct nuc_loops *lines, const struct nuc_line *line, const float *in, float *out)
 {
     struct nuc_walk walk = {{0}, 0, 0, 0};
-    const struct nuc_steps steps = nuc_row_steps(lines);
 
-    do {
-        for (int32_t i = 0; i < nuc_row_length(lines); i++)
-            one(line, in + walk.a + i * steps.a, out + walk.out + i * steps.out);
-    } while (nuc_walk_next_row(lines, &walk));
+    do
+        one(line, in + walk.a, out + walk.out);
+    while (nuc_walk_next(lines, &walk));
 }
 
 void nuc_kernel_softmax_f32(const struct nuc_loops *lines, const struct nuc_line *line, const float *in, float *out)

@@ -43,12 +43,10 @@ void nuc_kernel_reduce_int(enum nuc_reduce_op op, const struct nuc_loops *kept, 
                            enum nuc_dtype from, enum nuc_dtype to, const void *in, void *out)
 {
     struct nuc_walk walk = {{0}, 0, 0, 0};
-    const struct nuc_steps steps = nuc_row_steps(kept);
 
-    do {
-        for (int32_t i = 0; i < nuc_row_length(kept); i++)
-            nuc_store_whole(to, out, walk.out + i * steps.out, fold(op, from, reduced, in, walk.a + i * steps.a));
-    } while (nuc_walk_next_row(kept, &walk));
+    do
+        nuc_store_whole(to, out, walk.out, fold(op, from, reduced, in, walk.a));
+    while (nuc_walk_next(kept, &walk));
 }
 
 /* ---- any of float32 ---- */
@@ -71,12 +69,10 @@ static bool any_of(const struct nuc_loops *reduced, const float *in)
 void nuc_kernel_any_f32(const struct nuc_loops *kept, const struct nuc_loops *reduced, const float *in, bool *out)
 {
     struct nuc_walk walk = {{0}, 0, 0, 0};
-    const struct nuc_steps steps = nuc_row_steps(kept);
 
-    do {
-        for (int32_t i = 0; i < nuc_row_length(kept); i++)
-            out[walk.out + i * steps.out] = any_of(reduced, in + walk.a + i * steps.a);
-    } while (nuc_walk_next_row(kept, &walk));
+    do
+        out[walk.out] = any_of(reduced, in + walk.a);
+    while (nuc_walk_next(kept, &walk));
 }
 
 /* ---- place of the largest or smallest ---- */
@@ -122,12 +118,10 @@ void nuc_kernel_arg_extreme(bool largest, const struct nuc_loops *kept, const st
                             enum nuc_dtype dtype, const void *in, int64_t *out)
 {
     struct nuc_walk walk = {{0}, 0, 0, 0};
-    const struct nuc_steps steps = nuc_row_steps(kept);
 
-    do {
-        for (int32_t i = 0; i < nuc_row_length(kept); i++)
-            out[walk.out + i * steps.out] = place(largest, dtype, reduced, in, walk.a + i * steps.a);
-    } while (nuc_walk_next_row(kept, &walk));
+    do
+        out[walk.out] = place(largest, dtype, reduced, in, walk.a);
+    while (nuc_walk_next(kept, &walk));
 }
 
 /* ---- variance ---- */
@@ -154,18 +148,15 @@ void nuc_kernel_var_f32(const struct nuc_loops *kept, const struct nuc_loops *re
                         const float *in, float *out)
 {
     struct nuc_walk walk = {{0}, 0, 0, 0};
-    const struct nuc_steps steps = nuc_row_steps(kept);
 
     do {
-        for (int32_t i = 0; i < nuc_row_length(kept); i++) {
-            const float *first = in + walk.a + i * steps.a;
-            size_t count;
-            float sum = sum_around(reduced, first, 0.0f, false, &count);
-            double divisor = (double)count - correction;
-            float squares = sum_around(reduced, first, sum / (float)count, true, &count);
-            out[walk.out + i * steps.out] = divisor > 0.0 ? (float)((double)squares / divisor) : __builtin_nanf("");
-        }
-    } while (nuc_walk_next_row(kept, &walk));
+        const float *first = in + walk.a;
+        size_t count;
+        float sum = sum_around(reduced, first, 0.0f, false, &count);
+        double divisor = (double)count - correction;
+        float squares = sum_around(reduced, first, sum / (float)count, true, &count);
+        out[walk.out] = divisor > 0.0 ? (float)((double)squares / divisor) : __builtin_nanf("");
+    } while (nuc_walk_next(kept, &walk));
 }
 
 /* ---- running sums ---- */
@@ -173,35 +164,29 @@ void nuc_kernel_var_f32(const struct nuc_loops *kept, const struct nuc_loops *re
 void nuc_kernel_cumsum_f32(const struct nuc_loops *lines, const struct nuc_line *line, const float *in, float *out)
 {
     struct nuc_walk walk = {{0}, 0, 0, 0};
-    const struct nuc_steps steps = nuc_row_steps(lines);
 
     do {
-        for (int32_t i = 0; i < nuc_row_length(lines); i++) {
-            const float *from = in + walk.a + i * steps.a;
-            float *to = out + walk.out + i * steps.out;
-            float sum = from[0];
-            to[0] = sum;
-            for (int32_t k = 1; k < line->size; k++) {
-                sum += from[k * line->in_step];
-                to[k * line->out_step] = sum;
-            }
+        const float *from = in + walk.a;
+        float *to = out + walk.out;
+        float sum = from[0];
+        to[0] = sum;
+        for (int32_t k = 1; k < line->size; k++) {
+            sum += from[k * line->in_step];
+            to[k * line->out_step] = sum;
         }
-    } while (nuc_walk_next_row(lines, &walk));
+    } while (nuc_walk_next(lines, &walk));
 }
 
 void nuc_kernel_cumsum_int(const struct nuc_loops *lines, const struct nuc_line *line, enum nuc_dtype from,
                            enum nuc_dtype to, const void *in, void *out)
 {
     struct nuc_walk walk = {{0}, 0, 0, 0};
-    const struct nuc_steps steps = nuc_row_steps(lines);
 
     do {
-        for (int32_t i = 0; i < nuc_row_length(lines); i++) {
-            uint64_t sum = 0;
-            for (int32_t k = 0; k < line->size; k++) {
-                sum += (uint64_t)nuc_load_whole(from, in, walk.a + i * steps.a + k * line->in_step);
-                nuc_store_whole(to, out, walk.out + i * steps.out + k * line->out_step, (int64_t)sum);
-            }
+        uint64_t sum = 0;
+        for (int32_t k = 0; k < line->size; k++) {
+            sum += (uint64_t)nuc_load_whole(from, in, walk.a + k * line->in_step);
+            nuc_store_whole(to, out, walk.out + k * line->out_step, (int64_t)sum);
         }
-    } while (nuc_walk_next_row(lines, &walk));
+    } while (nuc_walk_next(lines, &walk));
 }

@@ -44,15 +44,12 @@ void nuc_kernel_reduce_f32(enum nuc_reduce_op op, const struct nuc_loops *kept, 
                            const float *in, float *out)
 {
     struct nuc_walk walk = {{0}, 0, 0, 0};
-    const struct nuc_steps steps = nuc_row_steps(kept);
 
     do {
-        for (int32_t i = 0; i < nuc_row_length(kept); i++) {
-            size_t count;
-            float value = reduce_one(op, reduced, in + walk.a + i * steps.a, &count);
-            out[walk.out + i * steps.out] = op == NUC_REDUCE_MEAN ? value / (float)count : value;
-        }
-    } while (nuc_walk_next_row(kept, &walk));
+        size_t count;
+        float value = reduce_one(op, reduced, in + walk.a, &count);
+        out[walk.out] = op == NUC_REDUCE_MEAN ? value / (float)count : value;
+    } while (nuc_walk_next(kept, &walk));
 }
 
 static int8_t extreme_one(bool largest, const struct nuc_loops *reduced, const int8_t *in)
@@ -75,10 +72,8 @@ void nuc_kernel_extreme_s8(bool largest, const struct nuc_loops *kept, const str
                            const int8_t *in, int8_t *out)
 {
     struct nuc_walk walk = {{0}, 0, 0, 0};
-    const struct nuc_steps steps = nuc_row_steps(kept);
 
-    do {
-        for (int32_t i = 0; i < nuc_row_length(kept); i++)
-            out[walk.out + i * steps.out] = extreme_one(largest, reduced, in + walk.a + i * steps.a);
-    } while (nuc_walk_next_row(kept, &walk));
+    do
+        out[walk.out] = extreme_one(largest, reduced, in + walk.a);
+    while (nuc_walk_next(kept, &walk));
 }

@@ -22,8 +22,6 @@ struct nuc_conv_s16 {
     bool is_long;             /* c.bias is NULL then */
 };
 
-/* Weights lie as those of the int8 kernels of these names. */
-enum nuc_conv_kind { NUC_CONV, NUC_DEPTHWISE, NUC_TRANSPOSED };
 typedef void nuc_conv_s16_fn(const struct nuc_conv_s16 *c, enum nuc_conv_kind kind, const int16_t *in,
                              const int8_t *weight, int16_t *out);
 nuc_conv_s16_fn nuc_ref_conv_s16;

@@ -2,16 +2,16 @@
 #include "device/kernels/dsp/packed.h"
 #include "device/kernels/ref_s16/conv_s16.h"
 
-static int64_t window_sum(const struct nuc_conv_s8 *c, enum nuc_conv_kind kind, const struct nuc_s16_channel *ch,
+static int64_t window_sum(const struct nuc_conv_s8 *c, enum nuc_conv_kind kind, const struct nuc_conv_channel *ch,
                           const int16_t *image, int32_t out_y, int32_t out_x)
 {
     const int8_t *weight = ch->weight;
     int64_t sum = 0;
 
     for (int32_t ky = 0; ky < c->kernel[0]; ky++) {
-        int32_t y = nuc_s16_place(c, kind, 0, out_y, ky);
+        int32_t y = nuc_conv_place(c, kind, 0, out_y, ky);
         for (int32_t kx = 0; kx < c->kernel[1]; kx++, weight += ch->tap) {
-            int32_t x = nuc_s16_place(c, kind, 1, out_x, kx);
+            int32_t x = nuc_conv_place(c, kind, 1, out_x, kx);
             if (y < 0 || x < 0)
                 continue;
             const int16_t *in = image + ((ptrdiff_t)y * c->in_size[1] + x) * c->in_channels + ch->first;
@@ -32,7 +32,7 @@ void nuc_ref_conv_s16(const struct nuc_conv_s16 *conv, enum nuc_conv_kind kind, 
         for (int32_t y = 0; y < c->out_size[0]; y++) {
             for (int32_t x = 0; x < c->out_size[1]; x++, out += c->out_channels) {
                 for (int32_t o = 0; o < c->out_channels; o++) {
-                    const struct nuc_s16_channel ch = nuc_s16_channel_of(c, kind, weight, o);
+                    const struct nuc_conv_channel ch = nuc_conv_channel_of(c, kind, weight, o);
                     out[o] = nuc_s16_result(conv, o, window_sum(c, kind, &ch, image, y, x));
                 }
             }

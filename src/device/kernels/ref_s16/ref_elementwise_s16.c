@@ -1,7 +1,7 @@
 /* Elementwise operators of int16, and softmax. */
 #include "device/kernels/dsp/fused_scale.h"
-#include "device/kernels/ref/element.h"
 #include "device/kernels/ref_s16/quantized_s16.h"
+#include "device/kernels/ref_s8/elementwise.h"
 
 /* ---- rescaling in one high multiply ---- */
 
@@ -103,42 +103,26 @@ static int32_t signed_requantize(int32_t v, struct nuc_multiplier m)
     return m.multiplier < 0 ? negated(nuc_requantize(v, positive)) : nuc_requantize(v, m);
 }
 
-static int16_t sum_of(const void *params, int32_t a, int32_t b)
+static int32_t sum_of(const void *params, int32_t a, int32_t b)
 {
     const struct nuc_add_s8 *p = params;
     int32_t left = nuc_requantize(a * (1 << 15), p->a), right = signed_requantize(b * (1 << 15), p->b);
 
-    return (int16_t)nuc_clamp_i32(nuc_requantize(nuc_wrap_add(left, right), p->sum), p->low, p->high);
+    return nuc_clamp_i32(nuc_requantize(nuc_wrap_add(left, right), p->sum), p->low, p->high);
 }
 
-static int16_t product_of(const void *params, int32_t a, int32_t b)
+static int32_t product_of(const void *params, int32_t a, int32_t b)
 {
     const struct nuc_mul_s8 *p = params;
 
-    return (int16_t)nuc_clamp_i32(nuc_requantize(a * b, p->product), p->low, p->high);
+    return nuc_clamp_i32(nuc_requantize(a * b, p->product), p->low, p->high);
 }
 
-static int16_t prelu_of(const void *params, int32_t x, int32_t slope)
+static int32_t prelu_of(const void *params, int32_t x, int32_t slope)
 {
     const struct nuc_prelu_s8 *p = params;
 
-    return (int16_t)nuc_ssat16(x >= 0 ? nuc_requantize(x, p->positive) : signed_requantize(x * slope, p->negative));
-}
-
-typedef int16_t value_fn(const void *params, int32_t a, int32_t b);
-
-/* b: int16, or int8 slopes. */
-static inline void each(value_fn *value, const void *params, const struct nuc_loops *loops, const int16_t *a,
-                        enum nuc_dtype type_b, const void *b, int16_t *out)
-{
-    struct nuc_walk walk = {{0}, 0, 0, 0};
-    const struct nuc_steps steps = nuc_row_steps(loops);
-
-    do {
-        for (int32_t i = 0; i < nuc_row_length(loops); i++)
-            out[walk.out + i * steps.out] =
-                value(params, a[walk.a + i * steps.a], (int32_t)nuc_load_whole(type_b, b, walk.b + i * steps.b));
-    } while (nuc_walk_next_row(loops, &walk));
+    return nuc_ssat16(x >= 0 ? nuc_requantize(x, p->positive) : signed_requantize(x * slope, p->negative));
 }
 
 struct quick_sum {
@@ -174,7 +158,7 @@ void nuc_kernel_add_s16(const struct nuc_add_s8 *p, const struct nuc_loops *loop
     struct quick_sum q;
 
     if (!nuc_rows_are_dense(loops) || !quick_sum_of(p, &q)) {
-        each(sum_of, p, loops, a, NUC_I16, b, out);
+        nuc_each(sum_of, p, loops, NUC_I16, a, NUC_I16, b, NUC_I16, out);
         return;
     }
     do
@@ -182,26 +166,27 @@ void nuc_kernel_add_s16(const struct nuc_add_s8 *p, const struct nuc_loops *loop
     while (nuc_walk_next_row(loops, &walk));
 }
 
+struct difference {
+    const struct nuc_add_s8 *p;
+    int32_t unit;
+};
+
+__attribute__((noinline)) static int32_t squared_difference_of(const void *params, int32_t a, int32_t b)
+{
+    const struct difference *s = params;
+    const struct nuc_add_s8 *p = s->p;
+    const uint32_t d = (uint32_t)nuc_requantize((a + p->offset_a) * s->unit, p->a) -
+                       (uint32_t)nuc_requantize((b + p->offset_b) * s->unit, p->b);
+
+    return nuc_clamp_i32(nuc_wrap_add(nuc_requantize((int32_t)(d * d), p->sum), p->offset), p->low, p->high);
+}
+
 void nuc_kernel_squared_difference(const struct nuc_add_s8 *p, enum nuc_dtype dtype, const struct nuc_loops *loops,
                                    const void *a, const void *b, void *out)
 {
-    const int32_t unit = dtype == NUC_I8 ? 1 << 7 : 1;
-    struct nuc_walk walk = {{0}, 0, 0, 0};
-    const struct nuc_steps steps = nuc_row_steps(loops);
+    const struct difference s = {p, dtype == NUC_I8 ? 1 << 7 : 1};
 
-    do {
-        for (int32_t i = 0; i < nuc_row_length(loops); i++) {
-            const int32_t x = (int32_t)nuc_load_whole(dtype, a, walk.a + i * steps.a) + p->offset_a;
-            const int32_t y = (int32_t)nuc_load_whole(dtype, b, walk.b + i * steps.b) + p->offset_b;
-            const uint32_t d = (uint32_t)nuc_requantize(x * unit, p->a) - (uint32_t)nuc_requantize(y * unit, p->b);
-            const int32_t v =
-                nuc_clamp_i32(nuc_wrap_add(nuc_requantize((int32_t)(d * d), p->sum), p->offset), p->low, p->high);
-            if (dtype == NUC_I8)
-                ((int8_t *)out)[walk.out + i * steps.out] = (int8_t)v;
-            else
-                ((int16_t *)out)[walk.out + i * steps.out] = (int16_t)v;
-        }
-    } while (nuc_walk_next_row(loops, &walk));
+    nuc_each(squared_difference_of, &s, loops, dtype, a, dtype, b, dtype, out);
 }
 
 /* Only the product of the two least numbers is too large. */
@@ -224,7 +209,7 @@ void nuc_kernel_mul_s16(const struct nuc_mul_s8 *p, const struct nuc_loops *loop
     struct quick q;
 
     if (!nuc_rows_are_dense(loops) || !quick_of(p->product, 30, &q)) {
-        each(product_of, p, loops, a, NUC_I16, b, out);
+        nuc_each(product_of, p, loops, NUC_I16, a, NUC_I16, b, NUC_I16, out);
         return;
     }
     do
@@ -235,29 +220,17 @@ void nuc_kernel_mul_s16(const struct nuc_mul_s8 *p, const struct nuc_loops *loop
 void nuc_kernel_prelu_s16(const struct nuc_prelu_s8 *p, const struct nuc_loops *loops, const int16_t *in,
                           const int8_t *slopes, int16_t *out)
 {
-    each(prelu_of, p, loops, in, NUC_I8, slopes, out);
-}
-
-static int16_t larger_of(const void *params, int32_t a, int32_t b)
-{
-    (void)params;
-    return (int16_t)(a > b ? a : b);
-}
-
-static int16_t smaller_of(const void *params, int32_t a, int32_t b)
-{
-    (void)params;
-    return (int16_t)(a < b ? a : b);
+    nuc_each(prelu_of, p, loops, NUC_I16, in, NUC_I8, slopes, NUC_I16, out);
 }
 
 void nuc_kernel_maximum_s16(const struct nuc_loops *loops, const int16_t *a, const int16_t *b, int16_t *out)
 {
-    each(larger_of, NULL, loops, a, NUC_I16, b, out);
+    nuc_each(nuc_larger_of, NULL, loops, NUC_I16, a, NUC_I16, b, NUC_I16, out);
 }
 
 void nuc_kernel_minimum_s16(const struct nuc_loops *loops, const int16_t *a, const int16_t *b, int16_t *out)
 {
-    each(smaller_of, NULL, loops, a, NUC_I16, b, out);
+    nuc_each(nuc_smaller_of, NULL, loops, NUC_I16, a, NUC_I16, b, NUC_I16, out);
 }
 
 void nuc_kernel_function_s16(const int32_t *samples, bool even, const int16_t *in, int16_t *out, size_t count)

@@ -168,12 +168,9 @@ void nuc_kernel_sum_s16(const struct nuc_loops *kept, const struct nuc_loops *re
                         const int16_t *in, int16_t *out)
 {
     struct nuc_walk walk = {{0}, 0, 0, 0};
-    const struct nuc_steps steps = nuc_row_steps(kept);
 
     do {
-        for (int32_t i = 0; i < nuc_row_length(kept); i++) {
-            int32_t sum = sum_of(reduced, in + walk.a + i * steps.a);
-            out[walk.out + i * steps.out] = (int16_t)nuc_clamp_i32(nuc_requantize(sum, m), INT16_MIN, INT16_MAX);
-        }
-    } while (nuc_walk_next_row(kept, &walk));
+        int32_t sum = sum_of(reduced, in + walk.a);
+        out[walk.out] = (int16_t)nuc_clamp_i32(nuc_requantize(sum, m), INT16_MIN, INT16_MAX);
+    } while (nuc_walk_next(kept, &walk));
 }

@@ -52,6 +52,9 @@ struct nuc_conv_s8 {
     size_t scratch_bytes;
 };
 
+/* How weights lie: see the three kernels. */
+enum nuc_conv_kind { NUC_CONV, NUC_DEPTHWISE, NUC_TRANSPOSED };
+
 typedef void nuc_conv_s8_fn(const struct nuc_conv_s8 *c, const int8_t *in, const int8_t *weight, int8_t *out);
 
 /* weight: out_channels, kernel, in_channels / groups. */

@@ -1,90 +1,9 @@
-/* Convolutions in int8, one output element at a time. */
-#include "device/kernels/ref_s8/quantized.h"
-
-/* Where the window of one output pixel begins in the input, and which image of the batch it reads. */
-struct window {
-    const int8_t *image;
-    int32_t y, x;
-};
-
-static int32_t product(int32_t sum, int8_t in, int32_t offset, int8_t weight)
-{
-    return nuc_wrap_add(sum, (in + offset) * weight);
-}
+/* Convolutions in int8, one output channel after the other. */
+#include "device/kernels/ref_s8/conv_window.h"
 
 static const int8_t *pixel(const struct nuc_conv_s8 *c, const int8_t *image, int32_t y, int32_t x)
 {
     return image + ((ptrdiff_t)y * c->in_size[1] + x) * c->in_channels;
-}
-
-static bool inside(const struct nuc_conv_s8 *c, int32_t y, int32_t x)
-{
-    return y >= 0 && y < c->in_size[0] && x >= 0 && x < c->in_size[1];
-}
-
-/* `weight`: of one output channel; `first`: its group's first input channel. */
-static int32_t conv_sum(const struct nuc_conv_s8 *c, const struct window *w, const int8_t *weight, int32_t first)
-{
-    int32_t depth = c->in_channels / c->groups;
-    int32_t sum = 0;
-
-    for (int32_t ky = 0; ky < c->kernel[0]; ky++) {
-        for (int32_t kx = 0; kx < c->kernel[1]; kx++, weight += depth) {
-            int32_t y = w->y + ky * c->dilation[0];
-            int32_t x = w->x + kx * c->dilation[1];
-            if (!inside(c, y, x))
-                continue;
-            const int8_t *in = pixel(c, w->image, y, x) + first;
-            for (int32_t i = 0; i < depth; i++)
-                sum = product(sum, in[i], c->input_offset, weight[i]);
-        }
-    }
-    return sum;
-}
-
-static int32_t depthwise_sum(const struct nuc_conv_s8 *c, const struct window *w, const int8_t *weight, int32_t channel)
-{
-    int32_t sum = 0;
-
-    for (int32_t ky = 0; ky < c->kernel[0]; ky++) {
-        for (int32_t kx = 0; kx < c->kernel[1]; kx++, weight += c->out_channels) {
-            int32_t y = w->y + ky * c->dilation[0];
-            int32_t x = w->x + kx * c->dilation[1];
-            if (inside(c, y, x))
-                sum = product(sum, pixel(c, w->image, y, x)[channel], c->input_offset, *weight);
-        }
-    }
-    return sum;
-}
-
-/* The input position that reaches `at` through tap `k`, or -1. */
-static int32_t source(const struct nuc_conv_s8 *c, int axis, int32_t at, int32_t k)
-{
-    int32_t from = at + c->padding[axis] - k * c->dilation[axis];
-
-    if (from < 0 || from % c->stride[axis] != 0 || from / c->stride[axis] >= c->in_size[axis])
-        return -1;
-    return from / c->stride[axis];
-}
-
-/* w: the output pixel; `weight`: of one output channel at the group's first input channel. */
-static int32_t transposed_sum(const struct nuc_conv_s8 *c, const struct window *w, const int8_t *weight, int32_t first)
-{
-    int32_t depth = c->in_channels / c->groups;
-    int32_t sum = 0;
-
-    for (int32_t ky = 0; ky < c->kernel[0]; ky++) {
-        for (int32_t kx = 0; kx < c->kernel[1]; kx++, weight += c->in_channels) {
-            int32_t y = source(c, 0, w->y, ky);
-            int32_t x = source(c, 1, w->x, kx);
-            if (y < 0 || x < 0)
-                continue;
-            const int8_t *in = pixel(c, w->image, y, x) + first;
-            for (int32_t i = 0; i < depth; i++)
-                sum = product(sum, in[i], c->input_offset, weight[i]);
-        }
-    }
-    return sum;
 }
 
 /* Requantizes the sum of output channel `o`. */
@@ -92,38 +11,6 @@ static int8_t result(const struct nuc_conv_s8 *c, int32_t o, int32_t sum)
 {
     return nuc_rescaled(&c->rescale, o, nuc_wrap_add(sum, c->bias != NULL ? c->bias[o] : 0));
 }
-
-static void conv_pixel(const struct nuc_conv_s8 *c, const struct window *w, const int8_t *weight, int8_t *out)
-{
-    int32_t depth = c->in_channels / c->groups;
-    int32_t a_group = c->out_channels / c->groups;
-    ptrdiff_t step = (ptrdiff_t)c->kernel[0] * c->kernel[1] * depth;
-
-    for (int32_t o = 0; o < c->out_channels; o++)
-        out[o] = result(c, o, conv_sum(c, w, weight + o * step, o / a_group * depth));
-}
-
-static void depthwise_pixel(const struct nuc_conv_s8 *c, const struct window *w, const int8_t *weight, int8_t *out)
-{
-    int32_t multiplier = c->out_channels / c->in_channels;
-
-    for (int32_t o = 0; o < c->out_channels; o++)
-        out[o] = result(c, o, depthwise_sum(c, w, weight + o, o / multiplier));
-}
-
-static void transposed_pixel(const struct nuc_conv_s8 *c, const struct window *w, const int8_t *weight, int8_t *out)
-{
-    int32_t depth = c->in_channels / c->groups;
-    int32_t a_group = c->out_channels / c->groups;
-    ptrdiff_t step = (ptrdiff_t)c->kernel[0] * c->kernel[1] * c->in_channels;
-
-    for (int32_t o = 0; o < c->out_channels; o++) {
-        int32_t first = o / a_group * depth;
-        out[o] = result(c, o, transposed_sum(c, w, weight + o % a_group * step + first, first));
-    }
-}
-
-/* ---- output channels with weights beyond eight bits ---- */
 
 /* Where a weight is: its tap, the input and the output channel. */
 struct weight_place {
@@ -142,40 +29,69 @@ static struct weight_place place_of(const struct nuc_conv_s8 *c, bool depthwise,
                                  out};
 }
 
-/* The sum of one pixel with the excess of `count` weights, which are of one output channel. */
-static int32_t wide_sum(const struct nuc_conv_s8 *c, const struct window *w, bool depthwise, const int8_t *weight,
-                        const int32_t *excess, int32_t count)
-{
-    struct weight_place p = place_of(c, depthwise, excess[0]);
-    int32_t depth = c->in_channels / c->groups, first = p.out / (c->out_channels / c->groups) * depth;
-    int32_t sum = depthwise ? depthwise_sum(c, w, weight + p.out, p.in)
-                            : conv_sum(c, w, weight + (ptrdiff_t)p.out * c->kernel[0] * c->kernel[1] * depth, first);
+/* Inlined where the kind is known. */
+#define INLINE static inline __attribute__((always_inline))
 
-    for (int32_t i = 0; i < count; i++) {
-        p = place_of(c, depthwise, excess[2 * i]);
-        int32_t y = w->y + p.y * c->dilation[0];
-        int32_t x = w->x + p.x * c->dilation[1];
-        if (inside(c, y, x))
-            sum = nuc_wrap_add(sum, (pixel(c, w->image, y, x)[p.in] + c->input_offset) * excess[2 * i + 1]);
+INLINE int32_t window_sum(const struct nuc_conv_s8 *c, enum nuc_conv_kind kind, const struct nuc_conv_channel *ch,
+                          const int8_t *image, int32_t out_y, int32_t out_x)
+{
+    const int8_t *weight = ch->weight;
+    int32_t sum = 0;
+
+    for (int32_t ky = 0; ky < c->kernel[0]; ky++) {
+        int32_t y = nuc_conv_place(c, kind, 0, out_y, ky);
+        for (int32_t kx = 0; kx < c->kernel[1]; kx++, weight += ch->tap) {
+            int32_t x = nuc_conv_place(c, kind, 1, out_x, kx);
+            if (y < 0 || x < 0)
+                continue;
+            const int8_t *in = pixel(c, image, y, x) + ch->first;
+            for (int32_t i = 0; i < ch->depth; i++)
+                sum = nuc_wrap_add(sum, (in[i] + c->input_offset) * weight[i]);
+        }
     }
     return sum;
 }
 
-static void wide_channel(const struct nuc_conv_s8 *c, bool depthwise, const int8_t *in, const int8_t *weight,
-                         const int32_t *excess, int32_t count, int8_t *out)
+/* Output channel `o`, `count` of whose weights have an excess. */
+INLINE void convolve_channel(const struct nuc_conv_s8 *c, enum nuc_conv_kind kind, const int8_t *in,
+                             const int8_t *weight, int32_t o, const int32_t *excess, int32_t count, int8_t *out)
 {
-    int32_t o = place_of(c, depthwise, excess[0]).out;
+    const struct nuc_conv_channel ch = nuc_conv_channel_of(c, kind, weight, o);
 
     out += o;
     for (int32_t b = 0; b < c->batch; b++) {
         const int8_t *image = pixel(c, in, b * c->in_size[0], 0);
         for (int32_t y = 0; y < c->out_size[0]; y++) {
             for (int32_t x = 0; x < c->out_size[1]; x++, out += c->out_channels) {
-                struct window w = {image, y * c->stride[0] - c->padding[0], x * c->stride[1] - c->padding[1]};
-                *out = result(c, o, wide_sum(c, &w, depthwise, weight, excess, count));
+                int32_t sum = window_sum(c, kind, &ch, image, y, x);
+                for (int32_t i = 0; i < count; i++) {
+                    const struct weight_place p = place_of(c, kind == NUC_DEPTHWISE, excess[2 * i]);
+                    int32_t from_y = nuc_conv_place(c, kind, 0, y, p.y), from_x = nuc_conv_place(c, kind, 1, x, p.x);
+                    if (from_y >= 0 && from_x >= 0)
+                        sum = nuc_wrap_add(sum, (pixel(c, image, from_y, from_x)[p.in] + c->input_offset) *
+                                                    excess[2 * i + 1]);
+                }
+                *out = result(c, o, sum);
             }
         }
     }
+}
+
+INLINE void convolve(const struct nuc_conv_s8 *c, enum nuc_conv_kind kind, const int8_t *in, const int8_t *weight,
+                     int8_t *out)
+{
+    for (int32_t o = 0; o < c->out_channels; o++)
+        convolve_channel(c, kind, in, weight, o, NULL, 0, out);
+}
+
+void nuc_ref_conv_s8(const struct nuc_conv_s8 *c, const int8_t *in, const int8_t *weight, int8_t *out)
+{
+    convolve(c, NUC_CONV, in, weight, out);
+}
+
+void nuc_ref_transposed_conv_s8(const struct nuc_conv_s8 *c, const int8_t *in, const int8_t *weight, int8_t *out)
+{
+    convolve(c, NUC_TRANSPOSED, in, weight, out);
 }
 
 void nuc_kernel_wide_channels_s8(const struct nuc_conv_s8 *c, bool depthwise, const int8_t *in, const int8_t *weight,
@@ -186,7 +102,7 @@ void nuc_kernel_wide_channels_s8(const struct nuc_conv_s8 *c, bool depthwise, co
         end = first + 1;
         while (end < count && place_of(c, depthwise, excess[2 * end]).out == o)
             end++;
-        wide_channel(c, depthwise, in, weight, excess + 2 * first, end - first, out);
+        convolve_channel(c, depthwise ? NUC_DEPTHWISE : NUC_CONV, in, weight, o, excess + 2 * first, end - first, out);
     }
 }
 
@@ -208,17 +124,18 @@ static void read_rows(const struct nuc_conv_s8 *c, struct ring *r, const int8_t 
     }
 }
 
-static int32_t ring_sum(const struct nuc_conv_s8 *c, const struct ring *r, int32_t top, int32_t left,
+static int32_t ring_sum(const struct nuc_conv_s8 *c, const struct ring *r, int32_t out_y, int32_t out_x,
                         const int8_t *weight)
 {
     int32_t sum = 0;
 
     for (int32_t ky = 0; ky < c->kernel[0]; ky++) {
         for (int32_t kx = 0; kx < c->kernel[1]; kx++, weight += c->out_channels) {
-            int32_t y = top + ky * c->dilation[0];
-            int32_t x = left + kx * c->dilation[1];
-            if (inside(c, y, x))
-                sum = product(sum, r->rows[(ptrdiff_t)(y % r->span) * c->in_size[1] + x], c->input_offset, *weight);
+            int32_t y = nuc_conv_place(c, NUC_DEPTHWISE, 0, out_y, ky),
+                    x = nuc_conv_place(c, NUC_DEPTHWISE, 1, out_x, kx);
+            if (y >= 0 && x >= 0)
+                sum = nuc_wrap_add(sum,
+                                   (r->rows[(ptrdiff_t)(y % r->span) * c->in_size[1] + x] + c->input_offset) * *weight);
         }
     }
     return sum;
@@ -231,10 +148,9 @@ static void channel_over_input(const struct nuc_conv_s8 *c, const int8_t *channe
     struct ring r = {c->scratch, (c->kernel[0] - 1) * c->dilation[0] + 1, 0};
 
     for (int32_t y = 0; y < c->out_size[0]; y++) {
-        int32_t top = y * c->stride[0] - c->padding[0];
-        read_rows(c, &r, channel, top + r.span);
+        read_rows(c, &r, channel, y * c->stride[0] - c->padding[0] + r.span);
         for (int32_t x = 0; x < c->out_size[1]; x++, out += c->out_channels)
-            *out = result(c, o, ring_sum(c, &r, top, x * c->stride[1] - c->padding[1], weight));
+            *out = result(c, o, ring_sum(c, &r, y, x, weight));
     }
 }
 
@@ -248,40 +164,10 @@ static void depthwise_over_input(const struct nuc_conv_s8 *c, const int8_t *in, 
     }
 }
 
-typedef void (*pixel_fn)(const struct nuc_conv_s8 *c, const struct window *w, const int8_t *weight, int8_t *out);
-
-/* `stride` and `padding` lead from output pixels to windows. */
-static void each_pixel(const struct nuc_conv_s8 *c, const int32_t stride[2], const int32_t padding[2], pixel_fn compute,
-                       const int8_t *in, const int8_t *weight, int8_t *out)
-{
-    for (int32_t b = 0; b < c->batch; b++) {
-        const int8_t *image = pixel(c, in, b * c->in_size[0], 0);
-        for (int32_t y = 0; y < c->out_size[0]; y++) {
-            for (int32_t x = 0; x < c->out_size[1]; x++, out += c->out_channels) {
-                struct window w = {image, y * stride[0] - padding[0], x * stride[1] - padding[1]};
-                compute(c, &w, weight, out);
-            }
-        }
-    }
-}
-
-void nuc_ref_conv_s8(const struct nuc_conv_s8 *c, const int8_t *in, const int8_t *weight, int8_t *out)
-{
-    each_pixel(c, c->stride, c->padding, conv_pixel, in, weight, out);
-}
-
 void nuc_ref_depthwise_s8(const struct nuc_conv_s8 *c, const int8_t *in, const int8_t *weight, int8_t *out)
 {
     if (out == in)
         depthwise_over_input(c, in, weight, out);
     else
-        each_pixel(c, c->stride, c->padding, depthwise_pixel, in, weight, out);
-}
-
-void nuc_ref_transposed_conv_s8(const struct nuc_conv_s8 *c, const int8_t *in, const int8_t *weight, int8_t *out)
-{
-    static const int32_t one[2] = {1, 1};
-    static const int32_t none[2] = {0, 0};
-
-    each_pixel(c, one, none, transposed_pixel, in, weight, out);
+        convolve(c, NUC_DEPTHWISE, in, weight, out);
 }

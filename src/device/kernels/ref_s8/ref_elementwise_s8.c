@@ -1,75 +1,47 @@
 /* Elementwise operators in int8. */
-#include "device/kernels/ref/element.h"
-#include "device/kernels/ref_s8/quantized.h"
+#include "device/kernels/ref_s8/elementwise.h"
 
-/* A function of two elements, inlined where it is known, in a nest of loops. */
-typedef int8_t value_fn(const void *params, int8_t a, int8_t b);
-static inline __attribute__((always_inline)) void
-each(value_fn *value, const void *params, const struct nuc_loops *loops, const int8_t *a, const int8_t *b, int8_t *out)
-{
-    struct nuc_walk walk = {{0}, 0, 0, 0};
-    const struct nuc_steps steps = nuc_row_steps(loops);
-    const int32_t size = nuc_row_length(loops);
-
-    do {
-        for (int32_t i = 0; i < size; i++)
-            out[walk.out + i * steps.out] = value(params, a[walk.a + i * steps.a], b[walk.b + i * steps.b]);
-    } while (nuc_walk_next_row(loops, &walk));
-}
-
-static inline int8_t sum_of(const void *params, int8_t a, int8_t b)
+static inline int32_t sum_of(const void *params, int32_t a, int32_t b)
 {
     const struct nuc_add_s8 *p = params;
     int32_t left = nuc_requantize((a + p->offset_a) * (1 << 20), p->a);
     int32_t right = nuc_requantize((b + p->offset_b) * (1 << 20), p->b);
     int32_t sum = nuc_requantize(nuc_wrap_add(left, right), p->sum);
 
-    return (int8_t)nuc_clamp_i32(nuc_wrap_add(sum, p->offset), p->low, p->high);
+    return nuc_clamp_i32(nuc_wrap_add(sum, p->offset), p->low, p->high);
 }
 
 void nuc_ref_add_s8(const struct nuc_add_s8 *p, const struct nuc_loops *loops, const int8_t *a, const int8_t *b,
                     int8_t *out)
 {
-    each(sum_of, p, loops, a, b, out);
+    nuc_each(sum_of, p, loops, NUC_I8, a, NUC_I8, b, NUC_I8, out);
 }
 
-static inline int8_t product_of(const void *params, int8_t a, int8_t b)
+static inline int32_t product_of(const void *params, int32_t a, int32_t b)
 {
     const struct nuc_mul_s8 *p = params;
     int32_t product = nuc_requantize((a + p->offset_a) * (b + p->offset_b), p->product);
 
-    return (int8_t)nuc_clamp_i32(nuc_wrap_add(product, p->offset), p->low, p->high);
+    return nuc_clamp_i32(nuc_wrap_add(product, p->offset), p->low, p->high);
 }
 
 void nuc_ref_mul_s8(const struct nuc_mul_s8 *p, const struct nuc_loops *loops, const int8_t *a, const int8_t *b,
                     int8_t *out)
 {
-    each(product_of, p, loops, a, b, out);
-}
-
-static inline int8_t larger_of(const void *params, int8_t a, int8_t b)
-{
-    (void)params;
-    return a > b ? a : b;
-}
-
-static inline int8_t smaller_of(const void *params, int8_t a, int8_t b)
-{
-    (void)params;
-    return a > b ? b : a;
+    nuc_each(product_of, p, loops, NUC_I8, a, NUC_I8, b, NUC_I8, out);
 }
 
 void nuc_kernel_maximum_s8(const struct nuc_loops *loops, const int8_t *a, const int8_t *b, int8_t *out)
 {
-    each(larger_of, NULL, loops, a, b, out);
+    nuc_each(nuc_larger_of, NULL, loops, NUC_I8, a, NUC_I8, b, NUC_I8, out);
 }
 
 void nuc_kernel_minimum_s8(const struct nuc_loops *loops, const int8_t *a, const int8_t *b, int8_t *out)
 {
-    each(smaller_of, NULL, loops, a, b, out);
+    nuc_each(nuc_smaller_of, NULL, loops, NUC_I8, a, NUC_I8, b, NUC_I8, out);
 }
 
-static inline int8_t prelu_of(const void *params, int8_t in, int8_t slope)
+static inline int32_t prelu_of(const void *params, int32_t in, int32_t slope)
 {
     const struct nuc_prelu_s8 *p = params;
     int32_t x = in + p->input_offset;
@@ -81,7 +53,7 @@ static inline int8_t prelu_of(const void *params, int8_t in, int8_t slope)
 void nuc_ref_prelu_s8(const struct nuc_prelu_s8 *p, const struct nuc_loops *loops, const int8_t *in,
                       const int8_t *slopes, int8_t *out)
 {
-    each(prelu_of, p, loops, in, slopes, out);
+    nuc_each(prelu_of, p, loops, NUC_I8, in, NUC_I8, slopes, NUC_I8, out);
 }
 
 static bool relates(enum nuc_relation relation, int32_t a, int32_t b)
@@ -103,21 +75,26 @@ static bool relates(enum nuc_relation relation, int32_t a, int32_t b)
     }
 }
 
+struct comparison {
+    const struct nuc_compare_s8 *p;
+    int32_t unit;
+};
+
+static inline int32_t truth_of(const void *params, int32_t a, int32_t b)
+{
+    const struct comparison *c = params;
+    const struct nuc_compare_s8 *p = c->p;
+
+    return relates(p->relation, nuc_requantize((a + p->offset_a) * c->unit, p->a),
+                   nuc_requantize((b + p->offset_b) * c->unit, p->b));
+}
+
 void nuc_kernel_compare_int(const struct nuc_compare_s8 *p, const struct nuc_loops *loops, enum nuc_dtype dtype,
                             const void *a, const void *b, int8_t *out)
 {
-    struct nuc_walk walk = {{0}, 0, 0, 0};
-    const struct nuc_steps steps = nuc_row_steps(loops);
-    const int32_t unit = dtype == NUC_I8 ? 1 << 20 : 1 << 15, size = nuc_row_length(loops);
+    const struct comparison c = {p, dtype == NUC_I8 ? 1 << 20 : 1 << 15};
 
-    do {
-        for (int32_t i = 0; i < size; i++) {
-            int32_t x = (int32_t)nuc_load_whole(dtype, a, walk.a + i * steps.a) + p->offset_a;
-            int32_t y = (int32_t)nuc_load_whole(dtype, b, walk.b + i * steps.b) + p->offset_b;
-            out[walk.out + i * steps.out] =
-                relates(p->relation, nuc_requantize(x * unit, p->a), nuc_requantize(y * unit, p->b));
-        }
-    } while (nuc_walk_next_row(loops, &walk));
+    nuc_each(truth_of, &c, loops, dtype, a, dtype, b, NUC_I8, out);
 }
 
 /* Half away from zero without libm: adding copysign(0.5) and cutting off is exact below 2^22. */

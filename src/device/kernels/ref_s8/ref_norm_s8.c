@@ -152,13 +152,10 @@ INLINE void variances(const struct nuc_loops *kept, const struct nuc_loops *redu
                       enum nuc_dtype dtype, const void *in, void *out)
 {
     struct nuc_walk walk = {{0}, 0, 0, 0};
-    const struct nuc_steps steps = nuc_row_steps(kept);
 
-    do {
-        for (int32_t i = 0; i < nuc_row_length(kept); i++)
-            store_rounded(dtype, out, walk.out + i * steps.out,
-                          squared_deviations(reduced, dtype, in, walk.a + i * steps.a) * scale, zero_point);
-    } while (nuc_walk_next_row(kept, &walk));
+    do
+        store_rounded(dtype, out, walk.out, squared_deviations(reduced, dtype, in, walk.a) * scale, zero_point);
+    while (nuc_walk_next(kept, &walk));
 }
 
 void nuc_kernel_var_int(const struct nuc_loops *kept, const struct nuc_loops *reduced, float scale, int32_t zero_point,
@@ -202,12 +199,10 @@ INLINE void log_softmax(const struct nuc_log_softmax_s8 *s, const struct nuc_loo
                         enum nuc_dtype dtype, const void *in, void *out)
 {
     struct nuc_walk walk = {{0}, 0, 0, 0};
-    const struct nuc_steps steps = nuc_row_steps(lines);
 
-    do {
-        for (int32_t i = 0; i < nuc_row_length(lines); i++)
-            log_softmax_line(s, line, dtype, in, walk.a + i * steps.a, out, walk.out + i * steps.out);
-    } while (nuc_walk_next_row(lines, &walk));
+    do
+        log_softmax_line(s, line, dtype, in, walk.a, out, walk.out);
+    while (nuc_walk_next(lines, &walk));
 }
 
 void nuc_kernel_log_softmax_int(const struct nuc_log_softmax_s8 *s, const struct nuc_loops *lines,

@@ -98,13 +98,10 @@ void nuc_ref_sum_s8(const struct nuc_loops *kept, const struct nuc_loops *reduce
                     const struct nuc_rescale *rescale, const int8_t *in, int8_t *out)
 {
     struct nuc_walk walk = {{0}, 0, 0, 0};
-    const struct nuc_steps steps = nuc_row_steps(kept);
 
-    do {
-        for (int32_t i = 0; i < nuc_row_length(kept); i++)
-            out[walk.out + i * steps.out] =
-                nuc_rescaled(rescale, 0, sum_of(reduced, input_offset, in + walk.a + i * steps.a));
-    } while (nuc_walk_next_row(kept, &walk));
+    do
+        out[walk.out] = nuc_rescaled(rescale, 0, sum_of(reduced, input_offset, in + walk.a));
+    while (nuc_walk_next(kept, &walk));
 }
 
 /* ---- resizing ---- */

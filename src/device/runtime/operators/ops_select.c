@@ -252,11 +252,10 @@ static enum nuc_status order(struct nuc_kernel_context *cx, const struct nuc_ten
     nuc_lines_along(in, values, dim, &lines, &line);
     const struct nuc_sort s = {
         (enum nuc_dtype)in->dtype, descending, line.size, (int32_t)count, line.in_step, line.out_step};
-    lines.sizes[lines.rank++] = 1; /* the walk goes by rows: a loop of a single step makes each line a row */
     do {
         nuc_kernel_sort(&s, (const uint8_t *)in->data + walk.a * size, (uint8_t *)values->data + walk.out * size,
                         (int64_t *)indices->data + walk.out);
-    } while (nuc_walk_next_row(&lines, &walk));
+    } while (nuc_walk_next(&lines, &walk));
     return NUC_OK;
 }
 
