@@ -149,9 +149,8 @@ static void run_group(struct comparison *k, size_t first)
 
 void nuc_finish_node(struct nuc_node_score *score)
 {
-    nuc_deviation_finish(&score->float_quantized);
-    nuc_deviation_finish(&score->quantized_program);
-    nuc_deviation_finish(&score->float_program);
+    for (size_t k = 0; k < NUC_NODE_DEVIATIONS; k++)
+        nuc_deviation_finish(nuc_node_deviation(score, k));
     nuc_channel_sums_finish(score->channels, score);
 }
 

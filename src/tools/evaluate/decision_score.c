@@ -8,6 +8,7 @@
 
 #include "archive/json_build.h"
 #include "data/decision_json.h"
+#include "host/numbers.h"
 #include "tools/evaluate/shard.h"
 
 /* What was found in a sample, or is labelled: for each box or step. */
@@ -49,23 +50,7 @@ bool nuc_is_decision_label(const struct nuc_scoring *s, const char *name)
 
 static double label_at(const struct nuc_array_info *a, size_t i)
 {
-    float f;
-    double d;
-    int64_t n;
-    int32_t k;
-
-    switch (nuc_dtype_size(a->dtype)) {
-    case 8:
-        memcpy(&n, (const char *)a->data + i * sizeof n, sizeof n);
-        memcpy(&d, (const char *)a->data + i * sizeof d, sizeof d);
-        return a->dtype == NUC_F64 ? d : (double)n;
-    case 4:
-        memcpy(&k, (const char *)a->data + i * sizeof k, sizeof k);
-        memcpy(&f, (const char *)a->data + i * sizeof f, sizeof f);
-        return a->dtype == NUC_F32 ? (double)f : (double)k;
-    default:
-        return a->dtype == NUC_I8 ? (double)((const int8_t *)a->data)[i] : (double)((const uint8_t *)a->data)[i];
-    }
+    return nuc_number_at(a->dtype, a->data, i);
 }
 
 static bool has_type(const struct nuc_array_info *a)

@@ -9,6 +9,15 @@ struct writer {
     size_t most_classes; /* of a confusion matrix */
 };
 
+const char *const nuc_task_names[] = {
+    [NUC_TASK_CLASSIFY] = "classify", [NUC_TASK_SEGMENT] = "segment", [NUC_TASK_REGRESS] = "regress"};
+
+const struct nuc_member nuc_node_deviations[NUC_NODE_DEVIATIONS] = {
+    {"quantized_against_float", offsetof(struct nuc_node_score, float_quantized)},
+    {"program_against_quantized", offsetof(struct nuc_node_score, quantized_program)},
+    {"program_against_float", offsetof(struct nuc_node_score, float_program)},
+};
+
 static double share(size_t part, size_t whole)
 {
     return whole == 0 ? 0 : (double)part / (double)whole;
@@ -83,13 +92,6 @@ static void put_classes(const struct writer *w, json_t *to, const struct nuc_out
 
 static void put_output(const struct writer *w, json_t *to, const struct nuc_output_score *o)
 {
-    static const char *const tasks[] = {
-        [NUC_TASK_AUTO] = NULL,
-        [NUC_TASK_CLASSIFY] = "classify",
-        [NUC_TASK_SEGMENT] = "segment",
-        [NUC_TASK_REGRESS] = "regress",
-    };
-
     nuc_put_string(w->cx, to, "name", o->name);
     nuc_put_string(w->cx, to, "dtype", nuc_dtype_name(o->info.dtype));
     nuc_put_bool(w->cx, to, "int8", o->is_quantized);
@@ -98,7 +100,7 @@ static void put_output(const struct writer *w, json_t *to, const struct nuc_outp
     nuc_put_count(w->cx, to, "infinite", o->deviation.n_infinite);
     if (w->e->has_reference)
         put_deviation(w, to, "against_reference", &o->deviation);
-    nuc_put_text(w->cx, to, "task", tasks[o->task]);
+    nuc_put_text(w->cx, to, "task", nuc_task_names[o->task]);
     nuc_put_text(w->cx, to, "because", o->because);
     nuc_put_bool(w->cx, to, "guess", o->is_guess);
     nuc_put_text(w->cx, to, "labels", o->labels);
@@ -139,9 +141,8 @@ static void put_nodes(const struct writer *w, json_t *to, const struct nuc_node_
         nuc_put_string(w->cx, o, "float_name", s->float_name);
         nuc_put_string(w->cx, o, "operator", s->op);
         nuc_put_text(w->cx, o, "module", s->module);
-        put_deviation(w, o, "quantized_against_float", &s->float_quantized);
-        put_deviation(w, o, "program_against_quantized", &s->quantized_program);
-        put_deviation(w, o, "program_against_float", &s->float_program);
+        for (size_t k = 0; k < NUC_NODE_DEVIATIONS; k++)
+            put_deviation(w, o, nuc_node_deviations[k].key, nuc_node_deviation(s, k));
         if (!s->is_rescaled)
             continue;
         nuc_put_double(w->cx, o, "rescaled_quantized_db", s->rescaled_quantized_db);

@@ -193,7 +193,25 @@ void nuc_channel_sums_finish(const struct nuc_channel_sums *s, struct nuc_node_s
 /* Measures that follow from the sums of a node. */
 void nuc_finish_node(struct nuc_node_score *score);
 
-/* ---- JSON (json.c) ---- */
+/* ---- JSON (evaluate_json.c) ---- */
+
+/* By enum nuc_task; NULL of NUC_TASK_AUTO. */
+extern const char *const nuc_task_names[];
+
+/* A member of a struct, and its name in the JSON. */
+struct nuc_member {
+    const char *key;
+    size_t offset;
+};
+
+/* The deviations of a node, members of struct nuc_node_score. */
+enum { NUC_NODE_DEVIATIONS = 3 };
+extern const struct nuc_member nuc_node_deviations[NUC_NODE_DEVIATIONS];
+
+static inline struct nuc_deviation *nuc_node_deviation(const struct nuc_node_score *s, size_t which)
+{
+    return (struct nuc_deviation *)((uintptr_t)s + nuc_node_deviations[which].offset);
+}
 
 /* What nuc_evaluation_json() has but the seconds; confusion matrices of at most `most_classes` classes. */
 void nuc_put_evaluation(struct nuc_context *cx, json_t *to, const struct nuc_evaluation *e, size_t most_classes);

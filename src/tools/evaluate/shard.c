@@ -107,11 +107,6 @@ static const char *numbers_text(struct nuc_context *cx, const float *numbers, si
 
 const struct nuc_evaluation_origin *nuc_origin_of(const struct nuc_scoring *s)
 {
-    static const char *const tasks[] = {
-        [NUC_TASK_CLASSIFY] = "classify",
-        [NUC_TASK_SEGMENT] = "segment",
-        [NUC_TASK_REGRESS] = "regress",
-    };
     static const char *const resizes[] = {
         [NUC_RESIZE_NONE] = "none",
         [NUC_RESIZE_STRETCH] = "stretch",
@@ -133,7 +128,7 @@ const struct nuc_evaluation_origin *nuc_origin_of(const struct nuc_scoring *s)
     o->shared[NUC_SHARED_DATA] =
         nuc_hash_digits(s->cx, s->data->images != NULL ? print_images(s->cx, print, s->data) : print);
     o->shared[NUC_SHARED_TARGET] = options->target;
-    o->shared[NUC_SHARED_TASK] = tasks[s->options->task];
+    o->shared[NUC_SHARED_TASK] = nuc_task_names[s->options->task];
     if (s->options->class_axis != NUC_CLASS_AXIS_AUTO)
         o->shared[NUC_SHARED_CLASS_AXIS] = nuc_format(s->cx, "%d", s->options->class_axis);
     if (s->options->ignore_label != NUC_NO_LABEL)
@@ -154,7 +149,7 @@ const struct nuc_evaluation_origin *nuc_origin_of(const struct nuc_scoring *s)
         name, offsetof(struct nuc_deviation, member)                                                                   \
     }
 
-const struct nuc_deviation_count nuc_deviation_counts[] = {
+const struct nuc_member nuc_deviation_counts[] = {
     COUNT("elements", n_elements),
     COUNT("equal", n_equal),
     COUNT("nan", n_nan),
@@ -262,9 +257,8 @@ static void put_nodes(struct nuc_context *cx, json_t *to, const struct nuc_node_
     for (size_t i = 0; i < nodes->n_nodes; i++) {
         const struct nuc_node_score *s = &nodes->nodes[i];
         json_t *o = nuc_put_object(cx, list, NULL);
-        put_deviation(cx, o, "quantized_against_float", &s->float_quantized);
-        put_deviation(cx, o, "program_against_quantized", &s->quantized_program);
-        put_deviation(cx, o, "program_against_float", &s->float_program);
+        for (size_t k = 0; k < NUC_NODE_DEVIATIONS; k++)
+            put_deviation(cx, o, nuc_node_deviations[k].key, nuc_node_deviation(s, k));
         put_channels(cx, o, s->channels);
     }
 }

@@ -38,12 +38,8 @@ struct nuc_evaluation_origin {
     size_t n_decided;                             /* samples of the shard */
 };
 
-/* Counts of a deviation: member of struct nuc_deviation, and its name in the JSON. */
-struct nuc_deviation_count {
-    const char *key;
-    size_t offset;
-};
-extern const struct nuc_deviation_count nuc_deviation_counts[];
+/* Counts of a deviation. */
+extern const struct nuc_member nuc_deviation_counts[];
 extern const size_t nuc_n_deviation_counts;
 
 /* More machines than anybody has; a list of as many shards is small. */

@@ -248,14 +248,6 @@ static void merge_node(struct merging *m, const struct nuc_json *node, const str
                        const char *file, bool is_first)
 {
     struct nuc_node_score *to = &m->node_scores[i];
-    const struct {
-        const char *key;
-        struct nuc_deviation *to;
-    } deviations[] = {
-        {"quantized_against_float", &to->float_quantized},
-        {"program_against_quantized", &to->quantized_program},
-        {"program_against_float", &to->float_program},
-    };
     struct nuc_channel_sums channels;
     const char *name = nuc_read_text(node, "name");
 
@@ -275,10 +267,10 @@ static void merge_node(struct merging *m, const struct nuc_json *node, const str
     } else {
         nuc_channel_sums_merge(m->cx, &m->channels[i], &channels);
     }
-    for (size_t k = 0; k < sizeof deviations / sizeof deviations[0]; k++) {
+    for (size_t k = 0; k < NUC_NODE_DEVIATIONS; k++) {
         struct nuc_deviation d;
-        nuc_read_deviation(sums, deviations[k].key, &d);
-        nuc_deviation_merge(m->cx, deviations[k].to, &d);
+        nuc_read_deviation(sums, nuc_node_deviations[k].key, &d);
+        nuc_deviation_merge(m->cx, nuc_node_deviation(to, k), &d);
     }
 }
 

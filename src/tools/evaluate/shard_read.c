@@ -144,21 +144,13 @@ static void read_type(const struct nuc_json *output, struct nuc_output_score *ou
 
 static void read_task(const struct nuc_json *output, struct nuc_output_score *out)
 {
-    static const struct {
-        const char *name;
-        enum nuc_task task;
-    } tasks[] = {
-        {"classify", NUC_TASK_CLASSIFY},
-        {"segment", NUC_TASK_SEGMENT},
-        {"regress", NUC_TASK_REGRESS},
-    };
     struct nuc_json j = nuc_json_optional(output, "task");
 
     if (!nuc_json_is_there(&j))
         return;
-    for (size_t i = 0; i < sizeof tasks / sizeof tasks[0]; i++) {
-        if (strcmp(nuc_json_string(&j), tasks[i].name) == 0)
-            out->task = tasks[i].task;
+    for (enum nuc_task task = NUC_TASK_CLASSIFY; task <= NUC_TASK_REGRESS; task++) {
+        if (strcmp(nuc_json_string(&j), nuc_task_names[task]) == 0)
+            out->task = task;
     }
     if (out->task == NUC_TASK_AUTO)
         nuc_json_fail(&j, NUC_BAD_INPUT, "is no task");
