@@ -24,88 +24,33 @@ struct call {
     struct arg args[MOST_ARGS];
 };
 
-#define T8(...)                                                                                                        \
+#define ARG(kind, dtype, count, channels_last, ...)                                                                    \
     {                                                                                                                  \
-        'T', NUC_I8, COUNT(__VA_ARGS__), {__VA_ARGS__}, false                                                          \
-    }
-#define L8(...)                                                                                                        \
-    {                                                                                                                  \
-        'T', NUC_I8, COUNT(__VA_ARGS__), {__VA_ARGS__}, true                                                           \
-    }
-#define TB(...)                                                                                                        \
-    {                                                                                                                  \
-        'T', NUC_BOOL, COUNT(__VA_ARGS__), {__VA_ARGS__}, false                                                        \
-    }
-#define LB(...)                                                                                                        \
-    {                                                                                                                  \
-        'T', NUC_BOOL, COUNT(__VA_ARGS__), {__VA_ARGS__}, true                                                         \
-    }
-#define T16(...)                                                                                                       \
-    {                                                                                                                  \
-        'T', NUC_I16, COUNT(__VA_ARGS__), {__VA_ARGS__}, false                                                         \
-    }
-#define Z16(...) L16(__VA_ARGS__) /* of rank 2: zeros, as bands of which none lies outside */
-#define L16(...)                                                                                                       \
-    {                                                                                                                  \
-        'T', NUC_I16, COUNT(__VA_ARGS__), {__VA_ARGS__}, true                                                          \
-    }
-#define T64(n)                                                                                                         \
-    {                                                                                                                  \
-        'T', NUC_I64, 1, {n}, false                                                                                    \
-    }
-#define T32(n)                                                                                                         \
-    {                                                                                                                  \
-        'T', NUC_I32, 1, {n}, false                                                                                    \
-    }
-#define PAIRS(n)                                                                                                       \
-    {                                                                                                                  \
-        'T', NUC_I32, 2, {n, 2}, false                                                                                 \
-    }
-#define LONG_PAIRS(n)                                                                                                  \
-    {                                                                                                                  \
-        'T', NUC_I64, 2, {n, 2}, false                                                                                 \
-    }
-#define SCRATCH(n)                                                                                                     \
-    {                                                                                                                  \
-        'T', NUC_U8, 1, {n}, false                                                                                     \
-    }
-#define T16(...)                                                                                                       \
-    {                                                                                                                  \
-        'T', NUC_I16, COUNT(__VA_ARGS__), {__VA_ARGS__}, false                                                         \
+        kind, dtype, count, {__VA_ARGS__}, channels_last                                                               \
     }
 #define COUNT(...) (sizeof((int[]){__VA_ARGS__}) / sizeof(int))
-#define I(n)                                                                                                           \
-    {                                                                                                                  \
-        'i', 0, 0, {n}, false                                                                                          \
-    }
-#define B(n)                                                                                                           \
-    {                                                                                                                  \
-        'b', 0, 0, {n}, false                                                                                          \
-    }
-#define F(n)                                                                                                           \
-    {                                                                                                                  \
-        'f', 0, 0, {n}, false                                                                                          \
-    }
-#define LIST(...)                                                                                                      \
-    {                                                                                                                  \
-        'I', 0, COUNT(__VA_ARGS__), {__VA_ARGS__}, false                                                               \
-    }
-#define PARAMS(n, ...)                                                                                                 \
-    {                                                                                                                  \
-        'L', NUC_I8, n, {__VA_ARGS__}, false                                                                           \
-    }
-#define TF(...)                                                                                                        \
-    {                                                                                                                  \
-        'T', NUC_F32, COUNT(__VA_ARGS__), {__VA_ARGS__}, false                                                         \
-    }
-#define FLOAT_PARAMS(n, ...)                                                                                           \
-    {                                                                                                                  \
-        'L', NUC_F32, n, {__VA_ARGS__}, false                                                                          \
-    }
-#define NONE                                                                                                           \
-    {                                                                                                                  \
-        '-', 0, 0, {0}, false                                                                                          \
-    }
+#define TENSOR(dtype, ...) ARG('T', dtype, COUNT(__VA_ARGS__), false, __VA_ARGS__)
+#define IMAGE(dtype, ...) ARG('T', dtype, COUNT(__VA_ARGS__), true, __VA_ARGS__)
+#define T8(...) TENSOR(NUC_I8, __VA_ARGS__)
+#define L8(...) IMAGE(NUC_I8, __VA_ARGS__)
+#define TB(...) TENSOR(NUC_BOOL, __VA_ARGS__)
+#define LB(...) IMAGE(NUC_BOOL, __VA_ARGS__)
+#define T16(...) TENSOR(NUC_I16, __VA_ARGS__)
+#define L16(...) IMAGE(NUC_I16, __VA_ARGS__)
+#define Z16(...) L16(__VA_ARGS__) /* of rank 2: zeros, as bands of which none lies outside */
+#define T64(n) TENSOR(NUC_I64, n)
+#define T32(n) TENSOR(NUC_I32, n)
+#define TF(...) TENSOR(NUC_F32, __VA_ARGS__)
+#define PAIRS(n) TENSOR(NUC_I32, n, 2)
+#define LONG_PAIRS(n) TENSOR(NUC_I64, n, 2)
+#define SCRATCH(n) TENSOR(NUC_U8, n)
+#define I(n) ARG('i', 0, 0, false, n)
+#define B(n) ARG('b', 0, 0, false, n)
+#define F(n) ARG('f', 0, 0, false, n)
+#define LIST(...) ARG('I', 0, COUNT(__VA_ARGS__), false, __VA_ARGS__)
+#define PARAMS(n, ...) ARG('L', NUC_I8, n, false, __VA_ARGS__)
+#define FLOAT_PARAMS(n, ...) ARG('L', NUC_F32, n, false, __VA_ARGS__)
+#define NONE ARG('-', 0, 0, false, 0)
 
 #define MULTIPLIER I(1 << 30), I(-3)
 
