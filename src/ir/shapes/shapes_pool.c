@@ -15,17 +15,18 @@ struct pool {
 
 static int64_t pool_size(const struct nuc_shape_call *c, const struct pool *p, uint32_t i, int64_t in)
 {
-    int64_t span = in + 2 * p->padding[i] - p->dilation[i] * (p->kernel[i] - 1) - 1;
-
     if (p->kernel[i] < 1 || p->stride[i] < 1 || p->dilation[i] < 1 || p->padding[i] < 0 ||
         p->padding[i] > p->kernel[i] / 2)
         nuc_shape_fail(c, "kernel %lld, stride %lld, padding %lld and dilation %lld make no pooling window",
                        (long long)p->kernel[i], (long long)p->stride[i], (long long)p->padding[i],
                        (long long)p->dilation[i]);
+    int64_t span = in + 2 * p->padding[i] - p->dilation[i] * (p->kernel[i] - 1) - 1;
+    if (p->ceil_mode)
+        span += p->stride[i] - 1;
     if (span < 0)
         nuc_shape_fail(c, "a window of %lld does not fit the padded input of %lld", (long long)p->kernel[i],
                        (long long)in);
-    int64_t out = (span + (p->ceil_mode ? p->stride[i] - 1 : 0)) / p->stride[i] + 1;
+    int64_t out = span / p->stride[i] + 1;
     /* The last window starts inside the input or its left padding. */
     if (p->ceil_mode && (out - 1) * p->stride[i] >= in + p->padding[i])
         out--;

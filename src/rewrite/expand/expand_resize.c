@@ -28,6 +28,14 @@ static void read_factors(struct resize *r, const struct nuc_arg *factors)
         r->factors[i] = factors->u.floats[i];
 }
 
+static void read_sizes(struct resize *r, const struct nuc_meta *in, const struct nuc_meta *out)
+{
+    for (uint32_t i = 0; i < r->spatial; i++) {
+        r->in[i] = in->sizes[2 + i];
+        r->out[i] = out->sizes[2 + i];
+    }
+}
+
 /* `align`, `factors`: positions of these arguments; the sizes of the result are those that the archive states. */
 static struct resize read_resize(struct nuc_graph *g, const struct nuc_node *node, uint32_t align, uint32_t factors)
 {
@@ -37,9 +45,8 @@ static struct resize read_resize(struct nuc_graph *g, const struct nuc_node *nod
     if (in->rank < 3 || in->rank > 2 + MAX_SPATIAL || out->rank != in->rank)
         nuc_expand_fail(g, node, "%s has not 1 to 3 spatial dimensions", nuc_meta_text(g->cx, in));
     r.spatial = in->rank - 2u;
+    read_sizes(&r, in, out);
     for (uint32_t i = 0; i < r.spatial; i++) {
-        r.in[i] = in->sizes[2 + i];
-        r.out[i] = out->sizes[2 + i];
         if (r.in[i] < 1 || r.out[i] < 1)
             nuc_expand_fail(g, node, "makes %lld of %lld elements", (long long)r.out[i], (long long)r.in[i]);
     }
@@ -104,14 +111,6 @@ static struct nuc_node *resize_volume(struct nuc_graph *g, struct nuc_node *node
                            insert_resize(g, node, op, nuc_insert_reshaped(g, node, plane, columns, 4), r, depth_of));
 }
 
-static struct nuc_node *expand_nearest(struct nuc_graph *g, struct nuc_node *node)
-{
-    struct resize r = read_resize(g, node, UINT32_MAX, NUC_ARG(UPSAMPLE_NEAREST1D, scale_factors));
-
-    return r.spatial == 1 ? resize_row(g, node, NUC_OP_UPSAMPLE_NEAREST, &r)
-                          : resize_volume(g, node, NUC_OP_UPSAMPLE_NEAREST, &r);
-}
-
 static struct nuc_node *expand_linear_resize(struct nuc_graph *g, struct nuc_node *node)
 {
     struct resize r = read_resize(g, node, ALIGN, NUC_ARG(UPSAMPLE_LINEAR1D, scale_factors));
@@ -120,7 +119,7 @@ static struct nuc_node *expand_linear_resize(struct nuc_graph *g, struct nuc_nod
                           : resize_volume(g, node, NUC_OP_UPSAMPLE_BILINEAR, &r);
 }
 
-/* ---- nearest by pixel centres ---- */
+/* ---- nearest, by corners and by pixel centres ---- */
 
 /* Input positions per output position. */
 static float ratio(const struct resize *r, uint32_t d)
@@ -130,6 +129,75 @@ static float ratio(const struct resize *r, uint32_t d)
     if (r->has_factors && r->factors[d] > 0.0)
         return (float)(1.0 / r->factors[d]);
     return (float)r->in[d] / (float)r->out[d];
+}
+
+/* Input pixels by the positions of output pixels, `offset` away from their corners. */
+static struct nuc_node *take_nearest(struct nuc_graph *g, struct nuc_node *node, const struct resize *r, float offset)
+{
+    struct nuc_node *value = nuc_operand(g, node, NUC_SELF);
+
+    for (uint32_t d = 0; d < r->spatial; d++) {
+        int64_t *indices = nuc_alloc_array(g->cx, (size_t)r->out[d], sizeof *indices);
+        for (int64_t i = 0; i < r->out[d]; i++) {
+            float at = floorf(((float)i + offset) * ratio(r, d));
+            indices[i] = at < (float)r->in[d] ? (int64_t)at : r->in[d] - 1;
+        }
+        value = nuc_insert_taken(g, node, value, 2 + d, indices, r->out[d]);
+    }
+    return value;
+}
+
+/* Where an image stays as large or doubles, torch goes by the sizes (nearest_idx() of UpSample.h). */
+static void go_by_sizes(struct resize *r)
+{
+    for (uint32_t d = 0; r->has_factors && d < r->spatial; d++) {
+        if (r->out[d] == r->in[d] || r->out[d] == 2 * r->in[d])
+            r->factors[d] = r->out[d] == r->in[d] ? 1.0 : 2.0;
+    }
+}
+
+static bool factors_hold(const struct resize *r)
+{
+    struct resize by_sizes = *r;
+
+    go_by_sizes(&by_sizes);
+    for (uint32_t d = 0; r->has_factors && d < r->spatial; d++) {
+        if (!nuc_numbers_equal(r->factors[d], by_sizes.factors[d]))
+            return false;
+    }
+    return true;
+}
+
+/* Rows and volumes, where the factors hold; what they become are images. */
+static struct nuc_node *expand_nearest(struct nuc_graph *g, struct nuc_node *node)
+{
+    struct resize r = read_resize(g, node, UINT32_MAX, NUC_ARG(UPSAMPLE_NEAREST1D, scale_factors));
+
+    if (!factors_hold(&r))
+        return take_nearest(g, node, &r, 0.0f);
+    return r.spatial == 1 ? resize_row(g, node, NUC_OP_UPSAMPLE_NEAREST, &r)
+                          : resize_volume(g, node, NUC_OP_UPSAMPLE_NEAREST, &r);
+}
+
+static struct nuc_node *expand_nearest_image(struct nuc_graph *g, struct nuc_node *node)
+{
+    struct resize r = read_resize(g, node, UINT32_MAX, NUC_ARG(UPSAMPLE_NEAREST, scale_factors));
+    static const uint32_t both[] = {0, 1};
+
+    go_by_sizes(&r);
+    return insert_resize(g, node, NUC_OP_UPSAMPLE_NEAREST, nuc_operand(g, node, NUC_SELF), &r, both);
+}
+
+static bool has_other_factors(const struct nuc_node *node)
+{
+    const struct nuc_meta *in = nuc_input_meta(node, NUC_SELF), *out = &node->vals[0];
+    struct resize r = {.spatial = 2};
+
+    if (in->rank != 4 || out->rank != 4)
+        return false;
+    read_sizes(&r, in, out);
+    read_factors(&r, nuc_arg_at(node, NUC_ARG(UPSAMPLE_NEAREST, scale_factors)));
+    return !factors_hold(&r);
 }
 
 /* Where every pixel is repeated a whole number of times, it is the nearest by corners as well. */
@@ -146,20 +214,11 @@ static bool repeats(const struct resize *r)
 static struct nuc_node *expand_nearest_exact(struct nuc_graph *g, struct nuc_node *node)
 {
     struct resize r = read_resize(g, node, UINT32_MAX, NUC_ARG(UPSAMPLE_NEAREST_EXACT2D, scale_factors));
-    struct nuc_node *value = nuc_operand(g, node, NUC_SELF);
     static const uint32_t both[] = {0, 1};
 
-    if (r.spatial == 2 && repeats(&r))
-        return insert_resize(g, node, NUC_OP_UPSAMPLE_NEAREST, value, &r, both);
-    for (uint32_t d = 0; d < r.spatial; d++) {
-        int64_t *indices = nuc_alloc_array(g->cx, (size_t)r.out[d], sizeof *indices);
-        for (int64_t i = 0; i < r.out[d]; i++) {
-            float at = floorf(((float)i + 0.5f) * ratio(&r, d));
-            indices[i] = at < (float)r.in[d] ? (int64_t)at : r.in[d] - 1;
-        }
-        value = nuc_insert_taken(g, node, value, 2 + d, indices, r.out[d]);
-    }
-    return value;
+    return r.spatial == 2 && repeats(&r)
+               ? insert_resize(g, node, NUC_OP_UPSAMPLE_NEAREST, nuc_operand(g, node, NUC_SELF), &r, both)
+               : take_nearest(g, node, &r, 0.5f);
 }
 
 /* ---- products with constant matrices ---- */
@@ -286,6 +345,9 @@ static struct nuc_node *expand_resize_to_size(struct nuc_graph *g, struct nuc_no
         return by_matrices(g, node, &r, ANTIALIAS_LINEAR);
     case NUC_OP_UPSAMPLE_BICUBIC_AA_SIZE:
         return by_matrices(g, node, &r, ANTIALIAS_CUBIC);
+    case NUC_OP_UPSAMPLE_NEAREST_SIZE:
+        go_by_sizes(&r);
+        break;
     default:
         break;
     }
@@ -338,6 +400,7 @@ static struct nuc_node *expand_affine_grid(struct nuc_graph *g, struct nuc_node 
 }
 
 const struct nuc_expansion nuc_resize_expansions[] = {
+    {.op = NUC_OP_UPSAMPLE_NEAREST, .expand = expand_nearest_image, .applies = has_other_factors},
     {.op = NUC_OP_UPSAMPLE_NEAREST1D, .expand = expand_nearest},
     {.op = NUC_OP_UPSAMPLE_NEAREST3D, .expand = expand_nearest},
     {.op = NUC_OP_UPSAMPLE_NEAREST_EXACT1D, .expand = expand_nearest_exact},

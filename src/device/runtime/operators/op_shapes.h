@@ -36,6 +36,18 @@ static inline uint32_t nuc_dim_of(const struct nuc_tensor *t, const struct nuc_v
     return (uint32_t)(value->u.i < 0 ? value->u.i + (t->rank > 0 ? t->rank : 1) : value->u.i);
 }
 
+/* Output positions of a pool; with ceil_mode a last window that starts inside the input or the padding before it. */
+static inline int64_t nuc_pooled_size(int64_t in, int64_t kernel, int64_t stride, int64_t padding, int64_t dilation,
+                                      bool ceil_mode)
+{
+    int64_t room = in + 2 * padding - dilation * (kernel - 1) - 1 + (ceil_mode ? stride - 1 : 0);
+
+    if (room < 0)
+        return 0;
+    int64_t size = room / stride + 1;
+    return ceil_mode && (size - 1) * stride >= in + padding ? size - 1 : size;
+}
+
 /* Two ints of 32 bits out of a list; one stands for both, none for the fallback. False for any other number of them. */
 bool nuc_list_pair(const struct nuc_kernel_context *cx, const struct nuc_value *list, const int32_t *fallback,
                    int32_t pair[2]);

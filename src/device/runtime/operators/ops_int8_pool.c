@@ -28,21 +28,6 @@ static bool read_images(struct nuc_kernel_context *cx, const struct nuc_tensor *
         return NUC_OK;                                                                                                 \
     }
 
-/* With ceil_mode, a last window that begins inside the image or the padding before it. */
-static int32_t pooled_size(const struct nuc_pool_s8 *p, uint32_t d, bool ceil_mode)
-{
-    int32_t room = p->in_size[d] + 2 * p->padding[d] - (p->kernel[d] - 1) * p->dilation[d] - 1;
-
-    if (room < 0)
-        return 0;
-    int32_t size = room / p->stride[d] + 1;
-    if (ceil_mode && room % p->stride[d] != 0)
-        size++;
-    if (ceil_mode && (size - 1) * p->stride[d] >= p->in_size[d] + p->padding[d])
-        size--;
-    return size;
-}
-
 static bool read_pool(struct nuc_kernel_context *cx, const struct nuc_args_pool *a, const struct nuc_tensor *out,
                       bool ceil_mode, struct nuc_pool_s8 *p)
 {
@@ -57,7 +42,8 @@ static bool read_pool(struct nuc_kernel_context *cx, const struct nuc_args_pool 
         p->kernel[d] = (int32_t)nuc_list_int(cx, a->kernel_size, d);
         p->stride[d] = (int32_t)nuc_list_int(cx, a->stride, d);
         p->padding[d] = (int32_t)nuc_list_int(cx, a->padding, d);
-        fits = fits && p->out_size[d] == pooled_size(p, d, ceil_mode);
+        fits = fits && p->out_size[d] == nuc_pooled_size(p->in_size[d], p->kernel[d], p->stride[d], p->padding[d],
+                                                         p->dilation[d], ceil_mode);
     }
     return nuc_need(cx, fits, NUC_TEXT("argument 'out' has the wrong height or width"));
 }

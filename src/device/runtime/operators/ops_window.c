@@ -195,20 +195,6 @@ static bool pool_tensors(struct nuc_kernel_context *cx, const struct nuc_tensor 
     return true;
 }
 
-/* Output positions of a window; with ceil_mode a last window that starts inside the input or its left padding. */
-static int64_t pooled_size(int64_t in, int64_t kernel, int64_t stride, int64_t padding, int64_t dilation,
-                           bool ceil_mode)
-{
-    int64_t room = in + 2 * padding - dilation * (kernel - 1) - 1;
-
-    if (room < 0)
-        return 0;
-    int64_t size = (room + (ceil_mode ? stride - 1 : 0)) / stride + 1;
-    if (ceil_mode && (size - 1) * stride >= in + padding)
-        size--;
-    return size;
-}
-
 /* p->dilation has been read. */
 static bool pool_windows(struct nuc_kernel_context *cx, const struct nuc_value *kernel_size,
                          const struct nuc_value *stride, const struct nuc_value *padding, bool ceil_mode,
@@ -224,8 +210,8 @@ static bool pool_windows(struct nuc_kernel_context *cx, const struct nuc_value *
                   NUC_TEXT("argument 'padding' is more than half of 'kernel_size'")))
         return false;
     for (int d = 0; d < 2; d++)
-        fits = fits && p->out_size[d] == pooled_size(p->in_size[d], p->kernel[d], p->stride[d], p->padding[d],
-                                                     p->dilation[d], ceil_mode);
+        fits = fits && p->out_size[d] == nuc_pooled_size(p->in_size[d], p->kernel[d], p->stride[d], p->padding[d],
+                                                         p->dilation[d], ceil_mode);
     return nuc_need(cx, fits, NUC_TEXT("argument 'out' has the wrong height or width"));
 }
 
