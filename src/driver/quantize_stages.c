@@ -13,6 +13,7 @@
 #include "rewrite/npu_forms/npu_function.h"
 #include "rewrite/pass_list.h"
 #include "rewrite/recognize/computed_weight.h"
+#include "rewrite/to_edge/functionalize.h"
 
 void nuc_expand_model(struct nuc_job *j)
 {
@@ -100,6 +101,9 @@ void nuc_run_aten_stage(struct nuc_job *j)
     express(j);
     if (!j->m->settings->o.no_quantize)
         nuc_run_stage_passes(j, &nuc_int8_passes, mode);
+    /* Without the copy that one wrote to, what it writes to may be read by others. */
+    if (nuc_has_in_place(j->m->graph))
+        nuc_keep_in_place(j->m->graph);
 }
 
 static bool is_npu_function(void *user, const struct nuc_node *node)

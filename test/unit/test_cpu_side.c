@@ -210,7 +210,27 @@ static void judge(struct nuc_context *cx, void *arg)
     }
 }
 
-static void samples(void **state)
+/* A copy that the NPU does without was what an operator wrote to, and its source is read afterwards. */
+static void write_to_copy(struct nuc_context *cx, void *arg)
+{
+    static const char *const writes[] = {"aten.relu_.default(%c)", "aten.add_.Tensor(%c, %x)", "aten.neg_.default(%c)"};
+
+    for (size_t i = 0; i < sizeof writes / sizeof writes[0]; i++) {
+        const char *lines = nuc_format(cx,
+                                       "%%x = input : float32[1, 8, 4, 4]\n%%c = aten.clone.default(%%x)\n"
+                                       "%%r = %s\n%%y = aten.add.Tensor(%%r, %%x)\n",
+                                       writes[i]);
+        struct nuc_job j = {.c = arg, .m = nuc_model_make(arg, parse_quantized(cx, lines))};
+        nuc_run_stages(&j, NUC_STAGE_EXPAND, NUC_STAGE_ATEN_PASSES);
+        for (const struct nuc_node *n = j.m->graph->first; n != NULL; n = n->next) {
+            const struct nuc_node *self = n->in_place ? nuc_arg_node(n, NUC_SELF) : NULL;
+            if (self != NULL && self->n_users > 1)
+                fail_msg("%s: %s", lines, nuc_graph_print(j.m->graph, false));
+        }
+    }
+}
+
+static void in_compiler(void (*run)(struct nuc_context *cx, void *arg))
 {
     struct nuc_options o;
 
@@ -218,9 +238,20 @@ static void samples(void **state)
     o.threads = 1;
     struct nuc_compiler *c = nuc_compiler_new(&o, NULL);
     assert_non_null(c);
-    if (nuc_try(c->cx, judge, c) != NUC_OK)
+    if (nuc_try(c->cx, run, c) != NUC_OK)
         fail_msg("%s", nuc_compiler_message(c));
     nuc_compiler_free(c);
+}
+
+static void samples(void **state)
+{
+    in_compiler(judge);
+    (void)state;
+}
+
+static void writes(void **state)
+{
+    in_compiler(write_to_copy);
     (void)state;
 }
 
@@ -257,7 +288,8 @@ static void names(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(sides), cmocka_unit_test(samples), cmocka_unit_test(names)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(sides), cmocka_unit_test(samples), cmocka_unit_test(writes),
+                                       cmocka_unit_test(names)};
 
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
