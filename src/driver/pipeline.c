@@ -56,6 +56,12 @@ static void import_model(struct nuc_job *j)
     bool litert = !nuc_is_zip(nuc_read_head(cx, j->input, 4));
 
     const struct nuc_options *o = &j->c->options;
+    if (litert && o->n_sizes > 0)
+        nuc_fail(cx, NUC_BAD_USAGE, "--size: %s is a LiteRT model, whose sizes are fixed: leave the option out",
+                 j->input.path);
+    if (!litert && o->signature != NULL)
+        nuc_fail(cx, NUC_BAD_USAGE, "--signature: %s is no LiteRT model, so it has none: leave the option out",
+                 j->input.path);
     struct nuc_sample_source samples = j->source.path != NULL ? j->source : j->c->size_samples;
     struct nuc_sizes sizes = {o->sizes, o->n_sizes, samples, o};
     struct nuc_litert_io *io = nuc_alloc(cx, sizeof *io);

@@ -191,6 +191,8 @@ done <<'ROWS'
 2 | --decision: is of output 3                             | compile "$d/digits.pt2" --calibration "$d/calibration.npz" -o x.pte --decision '{"classes":{"outputs":[3]}}'
 2 | give samples with --calibration DATA, or a threshold    | compile "$d/digits.pt2" --no-quantize -o x.pte --decision '{"anomaly":{"quantile":0.9}}'
 2 | leave --no-metadata out                                | compile "$d/digits.pt2" --calibration "$d/calibration.npz" -o x.pte --no-metadata --decision '{"classes":{}}'
+2 | digits.pt2 is no LiteRT model, so it has none: leave    | compile "$d/digits.pt2" --calibration "$d/calibration.npz" -o x.pte --signature serving_default
+2 | is a LiteRT model, whose sizes are fixed: leave         | compile "$root/test/fuzz/corpus/litert/conv2d.tflite" -o x.pte --size x.0=3
 1 | the folder 'none' of --memory-map does not exist       | compile "$d/digits.pt2" --calibration nothing.npz -o x.pte --memory-map none/m
 1 | the folder 'none' of --dump-kernel-selection           | compile "$d/digits.pt2" --calibration nothing.npz -o x.pte --dump-kernel-selection none/m
 1 | the folder 'none' of --intermediates-dir               | compile "$d/digits.pt2" --calibration nothing.npz -o x.pte --intermediates-dir none/m/
