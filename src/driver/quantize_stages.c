@@ -137,6 +137,7 @@ struct nuc_calibration *nuc_calibration_of(struct nuc_model *m, enum nuc_accurac
         .weights = s->o.weights,
         .bias_correction = bias_correction && !(s->without & NUC_STEP_BIASES),
         .without = s->without | (finds_no_width ? NUC_STEP_WIDTH : 0),
+        .rounding = s->rounding,
         .executorch_ops_only = s->o.executorch_ops_only,
         .apart = m->apart,
         .ranges = m->ranges,

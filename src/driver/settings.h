@@ -27,6 +27,7 @@ struct nuc_settings {
     const struct nuc_norms *norms;          /* chosen with these. NULL: all whole */
     const struct nuc_alternatives *weighed; /* for that choice. NULL: none */
     unsigned without;                       /* steps of the search for parameters (quantize.h) */
+    unsigned rounding;                      /* as in struct nuc_quantize_options */
     bool trial;  /* what runs is asked for its decisions: no notes, dumps, timings or files */
     bool narrow; /* a trial of the network with the CPU in float found no values that int8 is too narrow for */
     bool judges; /* is compared with others like it: with all accuracy, and no timings or data described */

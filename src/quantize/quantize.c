@@ -255,6 +255,7 @@ struct nuc_calibration *nuc_quantize_prepare(struct nuc_graph *g, const struct n
             nuc_observer_divide(c->g->cx, o);
         for (int k = 0; k < 2 && o->spec.kind == NUC_QSPEC_DERIVED; k++)
             o->from[k] = c->observers[s->groups[i].from[k]];
+        o->rounding = options->rounding;
         c->observers[i] = o;
     }
     c->ranges = options->ranges;

@@ -82,8 +82,9 @@ struct nuc_quantize_options {
     enum nuc_observe observer;
     enum nuc_weights weights;
     bool bias_correction;
-    unsigned without;                 /* steps of the search */
-    bool executorch_ops_only;         /* recurrent layers, which are decomposed then, stay in float */
+    unsigned without;         /* steps of the search */
+    unsigned rounding;        /* among networks that are equal but for hardly larger steps; 0: the network itself */
+    bool executorch_ops_only; /* recurrent layers, which are decomposed then, stay in float */
     const struct nuc_apart *apart;    /* NULL: none */
     struct nuc_chosen_ranges *ranges; /* where known, they are taken; else what is chosen goes there; NULL: neither */
 };

@@ -46,6 +46,10 @@ static const struct allowance of_parts = {0.5, 0.3, 2};
 /* dB that norms lose at most by the mean that the shorter form leaves. */
 #define MOST_OF_MEAN 3.0
 
+/* dB of them that another rounding of the same network may lose or gain, and roundings that tell. */
+#define MOST_BY_CHANCE 1.0
+#define OTHER_ROUNDINGS 2
+
 /* The part of the cycles that has to be saved by what costs accuracy. */
 #define LEAST_GAIN 100
 
@@ -110,6 +114,7 @@ struct trying {
     bool narrow;
     bool has_long_softmax; /* that the NPU can compute in parts */
     unsigned without;      /* steps of the search for parameters */
+    unsigned rounding;     /* as in struct nuc_quantize_options */
     struct outcome out, found, plain;
     bool has_plain;                   /* the network without any choice was tried */
     struct nuc_alternatives *weighed; /* in memory of the job */
@@ -259,6 +264,7 @@ static void quantize_and_place(struct nuc_model *m, void *arg)
     settings.judges = true;
     settings.narrow = t->narrow;
     settings.without |= t->without;
+    settings.rounding = t->rounding;
     if (settings.o.accuracy == NUC_ACCURACY_HIGH) /* whose search starts from what the default chooses */
         settings.o.accuracy = NUC_ACCURACY_DEFAULT;
     nuc_quantize_with(&j, (struct nuc_sample_source){NULL, t->j->samples}, t->j->samples->part);
@@ -346,7 +352,8 @@ static const char *key_of(const struct trying *t, const bool *rounds)
 {
     struct nuc_text text = {.cx = t->j->c->cx};
 
-    nuc_text_addf(&text, "%x %d %d %d", t->without, t->narrow, t->of_norms.softmax_in_parts, (int)t->of_norms.form);
+    nuc_text_addf(&text, "%x %u %d %d %d", t->without, t->rounding, t->narrow, t->of_norms.softmax_in_parts,
+                  (int)t->of_norms.form);
     for (uint32_t i = 0; i < t->of_norms.n_others; i++)
         nuc_text_addf(&text, " %s %d", t->of_norms.others[i].name, (int)t->of_norms.others[i].form);
     for (int op = 0; op < NUC_OP_COUNT; op++) {
@@ -371,7 +378,7 @@ static bool try_rounding(struct trying *t, const bool *rounds, struct outcome *o
         t->out = (struct outcome){.n_samples = 0};
         if (nuc_trial(t->j->m, &as, quantize_and_place, t) != NUC_OK)
             t->out.n_samples = 0;
-        if (t->out.n_samples > 0 && t->without == 0)
+        if (t->out.n_samples > 0 && t->without == 0 && t->rounding == 0)
             note_alternative(t, &t->out);
         t->tried = nuc_copy(t->j->c->cx, &(struct tried){key, t->out, t->tried}, sizeof *t->tried);
         known = t->tried;
@@ -561,6 +568,46 @@ static void set_norms(struct trying *t, enum nuc_norm_form form, const enum nuc_
         t->of_norms.others[t->of_norms.n_others++] = (struct nuc_norm_of){t->norms[k], in[k * n_parts / t->n_norms], 0};
 }
 
+/*
+ * Errors in other roundings of the network as it is set, in their mean: the same samples with hardly larger steps.
+ * False: it cannot be compiled so.
+ */
+static bool round_otherwise(struct trying *t, const bool *rounds, struct outcome *mean)
+{
+    struct outcome sum = {.n_samples = 0}, o;
+    bool holds = true;
+
+    for (t->rounding = 1; holds && t->rounding <= OTHER_ROUNDINGS; t->rounding++) {
+        holds = try_rounding(t, rounds, &o) && o.n_samples == mean->n_samples;
+        for (size_t k = 0; holds && k < o.n_samples; k++)
+            sum.errors[k] += o.errors[k] / OTHER_ROUNDINGS;
+    }
+    t->rounding = 0;
+    memcpy(mean->errors, sum.errors, sizeof sum.errors);
+    return holds;
+}
+
+/*
+ * What deep networks lose by norms, chance makes or hides: all their values are rounded otherwise with the first norm.
+ * A loss that may be of that is believed where other roundings have it, too.
+ */
+static bool hold_otherwise(struct trying *t, const bool *rounds, const struct outcome *on_cpu, struct outcome *best)
+{
+    const struct nuc_norms norms = t->of_norms;
+    struct outcome with = t->found, without = *on_cpu;
+    double least = loss(&with, &without, 0) - MOST_BY_CHANCE;
+
+    if (with.cycles >= best->cycles - best->cycles / LEAST_GAIN || least > allowed(&with, &without, of_norms))
+        return false;
+    bool holds = round_otherwise(t, rounds, &with);
+    t->of_norms.form = NUC_NORM_WHOLE;
+    t->of_norms.n_others = 0;
+    holds = holds && round_otherwise(t, rounds, &without) && is_allowed(t, &with, &without, of_norms);
+    t->of_norms = norms;
+    *best = holds ? t->found : *best;
+    return holds;
+}
+
 /* Where the norms as they are set are worth it, `best` becomes what the network is with them. */
 static bool try_norms(struct trying *t, const bool *rounds, const struct outcome *on_cpu, struct outcome *best)
 {
@@ -674,7 +721,7 @@ static bool choose_by_rows(struct trying *t, const bool *rounds, const struct ou
     for (; n > 0 && !holds && left < SHARES; left++) {
         for (uint32_t i = n - n * left / SHARES; i < n; i++)
             t->of_norms.others[order[i]].form = NUC_NORM_WHOLE;
-        holds = try_norms(t, rounds, on_cpu, best);
+        holds = try_norms(t, rounds, on_cpu, best) || hold_otherwise(t, rounds, on_cpu, best);
     }
     if (holds && left == 1 && n == t->n_norms)
         return true;
@@ -711,7 +758,8 @@ static bool choose_norms(struct trying *t, const bool *rounds, struct outcome *b
         return true;
     enum nuc_norm_form form = loss(&t->found, &on_cpu, 0) < MOST_OF_MEAN ? NUC_NORM_FINE : NUC_NORM_WIDE;
     set_norms(t, form, NULL, 1);
-    return try_norms(t, rounds, &on_cpu, best) || join_norms(t, rounds, form, &on_cpu, best);
+    return try_norms(t, rounds, &on_cpu, best) || hold_otherwise(t, rounds, &on_cpu, best) ||
+           join_norms(t, rounds, form, &on_cpu, best);
 }
 
 /*

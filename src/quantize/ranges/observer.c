@@ -141,14 +141,19 @@ bool nuc_observer_see(struct nuc_context *cx, struct nuc_observer *o, const stru
 
 /* ---- parameters ---- */
 
+/* What steps of another rounding are larger by, each: ranges reach as much farther, which costs 0.07 dB. */
+#define ROUNDING_STEP 0x1p-7f
+
 /* The range always includes 0. One wider than a float32 can say has an infinite scale, which its user refuses. */
-static void parameters_of_range(const struct nuc_qspec *spec, float min, float max, float *scale, int64_t *zero_point)
+static void parameters_of_range(const struct nuc_observer *o, float min, float max, float *scale, int64_t *zero_point)
 {
+    const struct nuc_qspec *spec = &o->spec;
     float low = min < 0 ? min : 0, high = max > 0 ? max : 0, steps = (float)(spec->quant_max - spec->quant_min);
     bool affine = spec->scheme == NUC_PER_TENSOR_AFFINE;
     float s = affine ? (high - low) / steps : (-low > high ? -low : high) / (steps / 2);
     if (spec->whole && (low >= 0 || high <= 0))
         s = low < 0 ? low / (float)spec->quant_min : high / (float)spec->quant_max;
+    s *= affine ? 1 + ROUNDING_STEP * (float)o->rounding : 1;
 
     float least = s > 0 ? spec->least : fmaxf(spec->eps, spec->least);
     *scale = s > least ? s : least;
@@ -223,7 +228,7 @@ void nuc_observer_candidate(const struct nuc_observer *o, unsigned part, struct 
         r.min = fmaxf(HEADROOM * r.min, fminf(r.min, extremes->bounds.min));
         r.max = fminf(HEADROOM * r.max, fmaxf(r.max, extremes->bounds.max));
     }
-    parameters_of_range(&o->spec, r.min, r.max, scale, zero_point);
+    parameters_of_range(o, r.min, r.max, scale, zero_point);
 }
 
 void nuc_observer_parameters(struct nuc_context *cx, struct nuc_observer *o)

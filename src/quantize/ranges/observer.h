@@ -36,6 +36,7 @@ struct nuc_observer {
     bool whole;                    /* no other kind than MIN_MAX is asked for: histograms have their range alone */
     unsigned part;                 /* that of the present sample */
     double reach;                  /* of the range beyond what was seen (unseen_range.h), or NUC_AS_SEEN */
+    unsigned rounding;             /* as in struct nuc_quantize_options */
     enum nuc_observer_kind chosen; /* the kind whose range is taken: AUTO leaves it open, and begins with MIN_MAX */
 
     struct nuc_extremes extremes;     /* of activations */
