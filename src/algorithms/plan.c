@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "device/base/span.h"
-#include "plan_private.h"
+#include "plan_part.h"
 
 #define DEFAULT_EFFORT ((uint64_t)1 << 25) /* tens of milliseconds */
 #define NOT_JOINED UINT32_MAX

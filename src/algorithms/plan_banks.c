@@ -3,7 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "plan_private.h"
+#include "plan_part.h"
 
 #define SEARCH_EFFORT ((uint64_t)1 << 20) /* steps of lifetimes looked at for each order, besides those of all */
 #define PLAN_EFFORT ((uint64_t)1 << 21)   /* of the plan of a bank */

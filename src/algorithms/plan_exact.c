@@ -7,7 +7,7 @@
  */
 #include <string.h>
 
-#include "plan_private.h"
+#include "plan_part.h"
 
 #define MOST_ITEMS 512 /* a level of the search keeps the lowest addresses of all items */
 

@@ -3,7 +3,7 @@
 #include <string.h>
 
 #include "device/base/span.h"
-#include "plan_private.h"
+#include "plan_part.h"
 
 /* What an order sorts by, largest first; ties by size, then by index. */
 enum key { BY_SIZE, BY_CROWD, BY_AREA, BY_DURATION, BY_START, BY_END, KEY_COUNT };

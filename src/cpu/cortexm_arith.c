@@ -1,7 +1,7 @@
 /* Sums, products and quotients of two tensors, extremes, softmax, PReLU, clamps. */
 #include <math.h>
 
-#include "cpu/cortexm_private.h"
+#include "cpu/cortexm_site.h"
 
 /* ---- shapes of operands ---- */
 

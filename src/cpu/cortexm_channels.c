@@ -1,5 +1,5 @@
 /* Multipliers of the output channels of layers with constant weights, and channels that are constant themselves. */
-#include "cpu/cortexm_private.h"
+#include "cpu/cortexm_site.h"
 
 struct nuc_multiplier *nuc_cm_multipliers(struct nuc_cm *c, const struct nuc_cm_value *in,
                                           const struct nuc_cm_value *weight, const struct nuc_cm_result *out,

@@ -1,7 +1,7 @@
 /* Convolutions: weights in the order the kernels read them, one multiplier per channel. */
 #include <string.h>
 
-#include "cpu/cortexm_private.h"
+#include "cpu/cortexm_site.h"
 #include "ir/executorch_ops.h"
 #include "npu/support/kernel_cycles.h"
 

@@ -1,5 +1,5 @@
 /* Small rewrites before and after the lowering. */
-#include "cpu/cortexm_private.h"
+#include "cpu/cortexm_site.h"
 #include "ir/op_list.h"
 
 /* ---- before: every data movement between quantized values ---- */

@@ -4,7 +4,7 @@
  */
 #include <string.h>
 
-#include "cpu/cortexm_private.h"
+#include "cpu/cortexm_site.h"
 #include "device/signal/frame.h"
 #include "eval/eval.h"
 #include "ir/args.h"

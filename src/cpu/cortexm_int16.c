@@ -5,7 +5,7 @@
  */
 #include <math.h>
 
-#include "cpu/cortexm_private.h"
+#include "cpu/cortexm_site.h"
 
 bool nuc_cm_takes_int16(const struct nuc_cm_value *in, const struct nuc_cm_value *weight,
                         const struct nuc_cm_result *out)
@@ -15,20 +15,6 @@ bool nuc_cm_takes_int16(const struct nuc_cm_value *in, const struct nuc_cm_value
     for (uint32_t i = 0; fits && i < weight->n_scales; i++)
         fits = in->scale * nuc_cm_channel_scale(weight, i) / out->params.scale < 1 << NUC_MOST_LONG_SHIFT;
     return fits;
-}
-
-struct nuc_node *nuc_cm_emit_requantize(struct nuc_cm *c, const struct nuc_cm_value *from,
-                                        const struct nuc_cm_result *to, double ratio, struct nuc_node *before)
-{
-    const struct nuc_multiplier m = nuc_multiplier_from_scale(ratio);
-    const struct nuc_node *like = to->params.node != NULL ? to->params.node : from->node;
-    struct nuc_node *node =
-        nuc_emit(c->g, before, NUC_OP_NUCLEON_REQUANTIZE, like,
-                 NUC_ARGS(nuc_node_arg(from->node), nuc_int_arg(from->zero_point), nuc_int_arg(to->params.zero_point),
-                          nuc_int_arg(m.multiplier), nuc_int_arg(m.shift), nuc_int_arg(to->low), nuc_int_arg(to->high),
-                          nuc_dtype_arg(to->params.dtype)));
-
-    return node;
 }
 
 /* ---- functions ---- */

@@ -4,7 +4,7 @@
  */
 #include <math.h>
 
-#include "cpu/cortexm_private.h"
+#include "cpu/cortexm_site.h"
 
 struct site {
     const struct nuc_node *node; /* the function; NULL: a change of parameters */

@@ -1,7 +1,7 @@
 /* Norms and logarithmic softmax in int8 and int16. */
 #include <math.h>
 
-#include "cpu/cortexm_private.h"
+#include "cpu/cortexm_site.h"
 
 /*
  * A weight or bias as float32 in steps of the output; `fallback` for each of `count` where there is none. NULL when it

@@ -1,5 +1,5 @@
 /* The order of int8 values is that of the numbers they stand for: they are sorted as they are. */
-#include "cpu/cortexm_private.h"
+#include "cpu/cortexm_site.h"
 
 /* Item 0 of topk or sort, the values, gets the parameters of the input; the indices are the same. */
 bool nuc_cm_lower_order(struct nuc_cm *c, struct nuc_node *node)

@@ -1,5 +1,5 @@
 /* Padding in front of a convolution becomes padding of the convolution; which operator a depthwise one is. */
-#include "cpu/cortexm_private.h"
+#include "cpu/cortexm_site.h"
 #include "ir/conv_args.h"
 
 /*

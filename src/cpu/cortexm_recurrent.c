@@ -11,7 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "cpu/cortexm_private.h"
+#include "cpu/cortexm_site.h"
 #include "ir/recurrent_args.h"
 
 enum {

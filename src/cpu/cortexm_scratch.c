@@ -2,7 +2,7 @@
  * Scratch memory of the kernels, by the rules of the target. A kernel with runtime checks compares for equality, so the
  * numbers are those of CMSIS-NN (*get_buffer_sizes_s8.c) as a host build of it computes them.
  */
-#include "cpu/cortexm_private.h"
+#include "cpu/cortexm_site.h"
 #include "ir/conv_args.h"
 
 void nuc_cm_scratch(struct nuc_graph *g, struct nuc_node *node, uint32_t index, size_t bytes)

@@ -2,7 +2,7 @@
 #include <math.h>
 #include <string.h>
 
-#include "cpu/cortexm_private.h"
+#include "cpu/cortexm_site.h"
 #include "ir/quant.h"
 #include "npu/layout/orders.h"
 
@@ -252,17 +252,21 @@ void nuc_cm_replace(struct nuc_cm *c, const struct nuc_cm_result *result, struct
     }
 }
 
-void nuc_cm_replace_as(struct nuc_cm *c, const struct nuc_cm_value *in, const struct nuc_cm_result *result,
-                       struct nuc_node *node)
-{
-    struct nuc_cm_value made = *in;
-    struct nuc_node *before = nuc_is_call(node) ? node->next : nuc_cm_place(result);
-
-    made.node = node;
-    nuc_cm_replace(c, result, nuc_cm_requantize(c, &made, &result->params, before));
-}
-
 /* ---- new nodes ---- */
+
+struct nuc_node *nuc_cm_emit_requantize(struct nuc_cm *c, const struct nuc_cm_value *from,
+                                        const struct nuc_cm_result *to, double ratio, struct nuc_node *before)
+{
+    const struct nuc_multiplier m = nuc_multiplier_from_scale(ratio);
+    const struct nuc_node *like = to->params.node != NULL ? to->params.node : from->node;
+    struct nuc_node *node =
+        nuc_emit(c->g, before, NUC_OP_NUCLEON_REQUANTIZE, like,
+                 NUC_ARGS(nuc_node_arg(from->node), nuc_int_arg(from->zero_point), nuc_int_arg(to->params.zero_point),
+                          nuc_int_arg(m.multiplier), nuc_int_arg(m.shift), nuc_int_arg(to->low), nuc_int_arg(to->high),
+                          nuc_dtype_arg(to->params.dtype)));
+
+    return node;
+}
 
 struct nuc_node *nuc_cm_insert_quant(struct nuc_graph *g, struct nuc_node *before, enum nuc_op op,
                                      struct nuc_node *input, const struct nuc_node *like)

@@ -1,5 +1,5 @@
 /* A stage of a graph made into its strips. */
-#include "cpu/cortexm_private.h"
+#include "cpu/cortexm_site.h"
 #include "cpu/strip_stage.h"
 #include "cpu/strips.h"
 #include "ir/conv_args.h"

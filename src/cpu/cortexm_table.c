@@ -6,7 +6,7 @@
 #include <math.h>
 #include <string.h>
 
-#include "cpu/cortexm_private.h"
+#include "cpu/cortexm_site.h"
 #include "device/base/sampled.h"
 #include "eval/eval.h"
 #include "ir/op_list.h"
@@ -53,6 +53,16 @@ struct nuc_node *nuc_cm_requantize(struct nuc_cm *c, const struct nuc_cm_value *
     for (int i = 0; i < TABLE_SIZE; i++)
         table[i] = c->options->as_litert ? nuc_cm_litert_part(from, to, i + INT8_MIN) : rounded(value_at(from, i), to);
     return emit_table(c, from->node, table, to->node != NULL ? to->node : from->node, before);
+}
+
+void nuc_cm_replace_as(struct nuc_cm *c, const struct nuc_cm_value *in, const struct nuc_cm_result *result,
+                       struct nuc_node *node)
+{
+    struct nuc_cm_value made = *in;
+    struct nuc_node *before = nuc_is_call(node) ? node->next : nuc_cm_place(result);
+
+    made.node = node;
+    nuc_cm_replace(c, result, nuc_cm_requantize(c, &made, &result->params, before));
 }
 
 /* ---- chains of functions ---- */
@@ -414,9 +424,7 @@ bool nuc_cm_lower_table(struct nuc_cm *c, struct nuc_node *quantize)
     struct chain v;
     int8_t table[TABLE_SIZE];
 
-    if (last != NULL && nuc_cm_lower_wide_function(c, last))
-        return true;
-    if (last == NULL || !nuc_cm_result(last, false, &out))
+    if (!nuc_cm_result(last, false, &out))
         return false;
     if (nuc_is_dequantize(last)) {
         if (c->options->reference_compat || out.params.dtype != NUC_I8 || !nuc_cm_int8(last, &in) ||

@@ -2,7 +2,7 @@
 #include <math.h>
 
 #include "cpu/cortexm.h"
-#include "cpu/cortexm_private.h"
+#include "cpu/cortexm_site.h"
 #include "quantized_text.h"
 #include "text_cases.h"
 

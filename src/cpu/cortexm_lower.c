@@ -1,6 +1,6 @@
 #include "cpu/cortexm.h"
 
-#include "cpu/cortexm_private.h"
+#include "cpu/cortexm_site.h"
 #include "ir/op_list.h"
 #include "ir/quant.h"
 #include "npu/layout/orders.h"
@@ -95,8 +95,10 @@ static bool lower_node(struct nuc_cm *c, struct nuc_node *node)
 {
     if (node->n_users == 0 || !nuc_is_call(node))
         return false;
-    if (node->op == NUC_OP_QUANTIZE_PER_TENSOR)
-        return nuc_cm_lower_table(c, node);
+    if (node->op == NUC_OP_QUANTIZE_PER_TENSOR) {
+        struct nuc_node *last = nuc_arg_node(node, NUC_SELF);
+        return last != NULL && (nuc_cm_lower_wide_function(c, last) || nuc_cm_lower_table(c, node));
+    }
     nuc_cm_lowering *lower = lowering_of(node->op);
     bool own = !c->options->executorch_ops_only && !c->options->reference_compat;
     if (lower == NULL || (nuc_is_int16(node) && !own))

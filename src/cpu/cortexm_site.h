@@ -1,6 +1,6 @@
 /* What the lowering of one operator works with. */
-#ifndef NUC_CPU_CORTEXM_PRIVATE_H
-#define NUC_CPU_CORTEXM_PRIVATE_H
+#ifndef NUC_CPU_CORTEXM_SITE_H
+#define NUC_CPU_CORTEXM_SITE_H
 
 #include "algorithms/constant_channels.h"
 #include "cpu/cortexm.h"
@@ -81,11 +81,11 @@ bool nuc_cm_read_binary(struct nuc_node *node, bool fuse, struct nuc_cm_binary *
 /* Readers of the quantize nodes read `node`, a quantized tensor of the same sizes. */
 void nuc_cm_replace(struct nuc_cm *c, const struct nuc_cm_result *result, struct nuc_node *node);
 
-/* The same for a tensor with the parameters of `in`: where the result has others, what makes them comes after it. */
-void nuc_cm_replace_as(struct nuc_cm *c, const struct nuc_cm_value *in, const struct nuc_cm_result *result,
-                       struct nuc_node *node);
-
 bool nuc_cm_same_params(const struct nuc_cm_value *a, const struct nuc_cm_value *b);
+
+/* Another type or other parameters of it, between bounds; the real factor is `ratio`. */
+struct nuc_node *nuc_cm_emit_requantize(struct nuc_cm *c, const struct nuc_cm_value *from,
+                                        const struct nuc_cm_result *to, double ratio, struct nuc_node *before);
 
 /* round(x / scale) + zero point, half to even, clamped to the type. */
 int64_t nuc_cm_quantize(const struct nuc_cm_value *params, double x);
@@ -198,10 +198,6 @@ void nuc_cm_transposed_scratch(const struct nuc_cpu *cpu, const struct nuc_node 
 bool nuc_cm_takes_int16(const struct nuc_cm_value *in, const struct nuc_cm_value *weight,
                         const struct nuc_cm_result *out);
 
-/* Another type or other parameters of it, between bounds; the real factor is `ratio`. */
-struct nuc_node *nuc_cm_emit_requantize(struct nuc_cm *c, const struct nuc_cm_value *from,
-                                        const struct nuc_cm_result *to, double ratio, struct nuc_node *before);
-
 /* The result is a function of one int16 tensor, or one of another type: `last` computes it, or dequantizes. */
 bool nuc_cm_lower_wide_function(struct nuc_cm *c, struct nuc_node *last);
 
@@ -214,6 +210,11 @@ struct nuc_node *nuc_cm_emit_wide_softmax(struct nuc_cm *c, struct nuc_node *val
 /* The value with other parameters, of int8 by a table; itself when they are the same. */
 struct nuc_node *nuc_cm_requantize(struct nuc_cm *c, const struct nuc_cm_value *from, const struct nuc_cm_value *to,
                                    struct nuc_node *before);
+
+/* nuc_cm_replace() by a tensor with the parameters of `in`: where the result has others, what makes them comes after
+ * it. */
+void nuc_cm_replace_as(struct nuc_cm *c, const struct nuc_cm_value *in, const struct nuc_cm_result *result,
+                       struct nuc_node *node);
 
 /*
  * The table of the function `node`, or of a change of parameters where it is NULL, as LiteRT's kernel computes it, for

@@ -1,6 +1,6 @@
 /* A part of a plan: ranges joined by pairs, steps renumbered. Shared by the files plan*.c. */
-#ifndef NUC_ALGORITHMS_PLAN_PRIVATE_H
-#define NUC_ALGORITHMS_PLAN_PRIVATE_H
+#ifndef NUC_ALGORITHMS_PLAN_PART_H
+#define NUC_ALGORITHMS_PLAN_PART_H
 
 #include "algorithms/plan.h"
 
