@@ -21,11 +21,6 @@ struct span {
     float min, max;
 };
 
-/* One thread's. */
-struct worker {
-    struct nuc_evaluator *e;
-};
-
 struct nuc_effects {
     struct nuc_calibration *c;
     const struct nuc_choice_samples *s;
@@ -39,7 +34,7 @@ struct nuc_effects {
     double run_cost;
     struct nuc_pool *pool;
     unsigned n_workers;
-    struct worker *workers;
+    struct nuc_evaluator **workers; /* each thread's */
     size_t n_scores;
     struct nuc_score *scores;
     size_t *score_of; /* by score: its number among those of the samples */
@@ -54,7 +49,7 @@ struct nuc_effects {
 static void list_points(struct nuc_effects *fx, const struct nuc_converted *q)
 {
     struct nuc_context *cx = fx->g->cx;
-    const struct nuc_evaluator *e = fx->workers[0].e;
+    const struct nuc_evaluator *e = fx->workers[0];
     uint32_t *steps = nuc_alloc_array(cx, fx->g->next_id, sizeof *steps);
 
     for (uint32_t s = 0; s < fx->n_steps; s++)
@@ -69,11 +64,6 @@ static void list_points(struct nuc_effects *fx, const struct nuc_converted *q)
         fx->points[i] = (struct point){p->quantize, steps[p->quantize->id], fx->first[p->group]};
         fx->first[p->group] = i;
     }
-}
-
-static void add_worker(struct nuc_effects *fx, struct nuc_evaluator *e)
-{
-    fx->workers[fx->n_workers++] = (struct worker){e};
 }
 
 /*
@@ -128,10 +118,10 @@ struct nuc_effects *nuc_effects_new(struct nuc_calibration *c, const struct nuc_
     unsigned n = nuc_pool_threads(fx->pool);
     fx->workers = nuc_alloc_array(cx, n, sizeof *fx->workers);
     /* A worker by itself may take the threads inside. */
-    add_worker(fx, nuc_eval_new_adjustable(q->g, n > 1 ? 1 : c->threads, kept, fx->n_scores, alone));
+    fx->workers[fx->n_workers++] = nuc_eval_new_adjustable(q->g, n > 1 ? 1 : c->threads, kept, fx->n_scores, alone);
     for (unsigned i = 1; i < n; i++)
-        add_worker(fx, nuc_eval_fork(fx->workers[0].e));
-    const struct nuc_evaluator *e = fx->workers[0].e;
+        fx->workers[fx->n_workers++] = nuc_eval_fork(fx->workers[0]);
+    const struct nuc_evaluator *e = fx->workers[0];
     double sum = 0;
     fx->n_steps = nuc_eval_n_steps(e);
     fx->cost_before = nuc_alloc_array(fx->g->cx, fx->n_steps, sizeof *fx->cost_before);
@@ -148,7 +138,7 @@ bool nuc_effects_again(struct nuc_effects *fx, const struct nuc_converted *q, si
     bool same = true;
 
     for (unsigned i = 0; i < fx->n_workers && same; i++)
-        same = nuc_eval_take_biases(fx->workers[i].e, q->g);
+        same = nuc_eval_take_biases(fx->workers[i], q->g);
     fx->s = fx->c->samples;
     fx->n_samples = n_samples < fx->s->count ? n_samples : fx->s->count;
     return same;
@@ -196,14 +186,15 @@ static struct nuc_rounding rounding_of(const struct nuc_effects *fx, uint32_t gr
         .scale = p.scale, .zero_point = p.zero_point, .quant_min = spec->quant_min, .quant_max = spec->quant_max};
 }
 
-static void set_group(const struct nuc_effects *fx, struct worker *w, uint32_t group, struct nuc_rounding rounding)
+static void set_group(const struct nuc_effects *fx, struct nuc_evaluator *e, uint32_t group,
+                      struct nuc_rounding rounding)
 {
     for (uint32_t i = fx->first[group]; i != NONE; i = fx->points[i].next)
-        nuc_eval_round(w->e, fx->points[i].quantize, rounding);
+        nuc_eval_round(e, fx->points[i].quantize, rounding);
 }
 
 /* NULL: nothing is rounded. */
-static void set_all(const struct nuc_effects *fx, struct worker *w, const struct nuc_parameters *parameters)
+static void set_all(const struct nuc_effects *fx, struct nuc_evaluator *e, const struct nuc_parameters *parameters)
 {
     for (uint32_t i = 0; i < fx->c->sharing->n_groups; i++) {
         struct nuc_rounding r = {false, false, 1, 0, 0, 0};
@@ -211,17 +202,18 @@ static void set_all(const struct nuc_effects *fx, struct worker *w, const struct
             r = rounding_of(fx, i, parameters[i]);
             r.clips = r.rounds = true;
         }
-        set_group(fx, w, i, r);
+        set_group(fx, e, i, r);
     }
 }
 
-static void set_tried(const struct nuc_effects *fx, struct worker *w, const struct nuc_tried *t, unsigned part, bool on)
+static void set_tried(const struct nuc_effects *fx, struct nuc_evaluator *e, const struct nuc_tried *t, unsigned part,
+                      bool on)
 {
     for (uint32_t i = 0; i < t->n_groups; i++) {
         struct nuc_rounding r = rounding_of(fx, t->groups[i], t->parameters[part][i]);
         r.rounds = on && t->effect != NUC_EFFECT_CLIPPING;
         r.clips = on && t->effect != NUC_EFFECT_ROUNDING;
-        set_group(fx, w, t->groups[i], r);
+        set_group(fx, e, t->groups[i], r);
     }
 }
 
@@ -250,9 +242,9 @@ static void for_samples(struct nuc_effects *fx, double runs, size_t count, nuc_p
     nuc_parallel_for(fx->pool, count, runs * (double)count * fx->run_cost, fn, arg);
 }
 
-static void start(const struct nuc_effects *fx, struct worker *w, size_t sample)
+static void start(const struct nuc_effects *fx, struct nuc_evaluator *e, size_t sample)
 {
-    nuc_eval_start(w->e, (const void *const *)fx->s->inputs[sample]);
+    nuc_eval_start(e, (const void *const *)fx->s->inputs[sample]);
 }
 
 /* ---- against the float graph ---- */
@@ -270,9 +262,9 @@ static uint32_t fingerprint(const float *x, size_t count)
     return hash;
 }
 
-static const float *score_values(const struct nuc_effects *fx, const struct worker *w, size_t i)
+static const float *score_values(const struct nuc_effects *fx, struct nuc_evaluator *e, size_t i)
 {
-    return nuc_eval_node_data(w->e, fx->scores[i].node);
+    return nuc_eval_node_data(e, fx->scores[i].node);
 }
 
 /* More than any other error: of values that are no numbers. */
@@ -286,23 +278,23 @@ static double relative(double noise, double signal)
 }
 
 /* Of the scores as they are now against those of the float graph. */
-static double error_of_sample(const struct nuc_effects *fx, const struct worker *w, size_t sample)
+static double error_of_sample(const struct nuc_effects *fx, struct nuc_evaluator *e, size_t sample)
 {
     double sum = 0;
 
     for (size_t i = 0; i < fx->n_scores; i++) {
         size_t of = fx->score_of[i];
-        double noise = nuc_score_error(&fx->scores[i], fx->s->values[sample][of], score_values(fx, w, i)).noise;
+        double noise = nuc_score_error(&fx->scores[i], fx->s->values[sample][of], score_values(fx, e, i)).noise;
         sum += relative(noise, fx->s->signal[of]);
     }
     return sum;
 }
 
-static void measure_sample(const struct nuc_effects *fx, const struct worker *w, size_t sample,
+static void measure_sample(const struct nuc_effects *fx, struct nuc_evaluator *e, size_t sample,
                            struct nuc_sample_figures *figures)
 {
     for (size_t i = 0; i < fx->s->n_outputs; i++) {
-        const struct nuc_meta *meta = &nuc_eval_output(w->e, i)->vals[0];
+        const struct nuc_meta *meta = &nuc_eval_output(e, i)->vals[0];
         const float *x = fx->s->outputs[sample][i];
         struct nuc_measured_output *o = &figures->outputs[i];
         struct nuc_sqnr s = {0, 0};
@@ -312,8 +304,8 @@ static void measure_sample(const struct nuc_effects *fx, const struct worker *w,
         o->max = -INFINITY;
         if (!o->is_float)
             continue;
-        nuc_sqnr_add(&s, x, nuc_eval_result_data(w->e, i), count);
-        figures->fingerprints[i] = fingerprint(nuc_eval_result_data(w->e, i), count);
+        nuc_sqnr_add(&s, x, nuc_eval_result_data(e, i), count);
+        figures->fingerprints[i] = fingerprint(nuc_eval_result_data(e, i), count);
         figures->float_fingerprints[i] = fingerprint(x, count);
         o->signal = s.signal;
         o->noise = s.noise;
@@ -322,19 +314,19 @@ static void measure_sample(const struct nuc_effects *fx, const struct worker *w,
             o->max = x[k] > o->max ? x[k] : o->max;
         }
     }
-    figures->error = error_of_sample(fx, w, sample);
+    figures->error = error_of_sample(fx, e, sample);
 }
 
 static void run_measured(const void *arg, struct nuc_part part)
 {
     const struct job *j = arg;
-    struct worker *w = &j->fx->workers[part.worker];
+    struct nuc_evaluator *e = j->fx->workers[part.worker];
 
-    set_all(j->fx, w, j->parameters[0]);
+    set_all(j->fx, e, j->parameters[0]);
     for (size_t k = part.begin; k < part.end; k++) {
-        start(j->fx, w, k);
-        nuc_eval_steps(w->e, 0, j->fx->n_steps);
-        measure_sample(j->fx, w, k, &j->figures[k]);
+        start(j->fx, e, k);
+        nuc_eval_steps(e, 0, j->fx->n_steps);
+        measure_sample(j->fx, e, k, &j->figures[k]);
     }
 }
 
@@ -377,14 +369,14 @@ static void run_whole(const void *arg, struct nuc_part part)
 {
     const struct job *j = arg;
     struct nuc_effects *fx = j->fx;
-    struct worker *w = &fx->workers[part.worker];
+    struct nuc_evaluator *e = fx->workers[part.worker];
 
     for (size_t at = part.begin; at < part.end; at++) {
         const size_t k = sample_at(j, at);
-        set_all(fx, w, j->parameters[fx->s->part[k]]);
-        start(fx, w, k);
-        nuc_eval_steps(w->e, 0, fx->n_steps);
-        j->error[k] = error_of_sample(fx, w, k);
+        set_all(fx, e, j->parameters[fx->s->part[k]]);
+        start(fx, e, k);
+        nuc_eval_steps(e, 0, fx->n_steps);
+        j->error[k] = error_of_sample(fx, e, k);
     }
 }
 
@@ -397,10 +389,10 @@ void nuc_errors_of_all(struct nuc_effects *fx, const struct nuc_parameters *cons
 
 /* ---- against a run without rounding ---- */
 
-static void see_point(const struct nuc_effects *fx, const struct worker *w, uint32_t index, struct span *seen)
+static void see_point(const struct nuc_effects *fx, struct nuc_evaluator *e, uint32_t index, struct span *seen)
 {
     const struct nuc_node *n = fx->points[index].quantize;
-    const float *x = nuc_eval_node_data(w->e, n);
+    const float *x = nuc_eval_node_data(e, n);
     int64_t count = nuc_elements(&n->vals[0]);
 
     if (count > 0 && nuc_min_max(x, (size_t)count, &seen->min, &seen->max))
@@ -412,10 +404,10 @@ static void see_point(const struct nuc_effects *fx, const struct worker *w, uint
     }
 }
 
-static void find_noise(const struct nuc_effects *fx, const struct worker *w, size_t sample, double *noise)
+static void find_noise(const struct nuc_effects *fx, struct nuc_evaluator *e, size_t sample, double *noise)
 {
     for (size_t i = 0; i < fx->n_scores; i++)
-        noise[i] = nuc_score_error(&fx->scores[i], fx->reference[sample][i], score_values(fx, w, i)).noise;
+        noise[i] = nuc_score_error(&fx->scores[i], fx->reference[sample][i], score_values(fx, e, i)).noise;
 }
 
 static double relative_error(const struct nuc_effects *fx, const double *noise)
@@ -454,15 +446,15 @@ double nuc_cut_off(const struct nuc_effects *fx, const struct nuc_tried *tried, 
     return sum;
 }
 
-static void make_reference(struct nuc_effects *fx, struct worker *w, size_t sample)
+static void make_reference(struct nuc_effects *fx, struct nuc_evaluator *e, size_t sample)
 {
-    nuc_eval_steps(w->e, 0, fx->n_steps);
+    nuc_eval_steps(e, 0, fx->n_steps);
     for (uint32_t p = 0; p < fx->n_points; p++) {
         if (fx->points[p].quantize != NULL)
-            see_point(fx, w, p, &fx->seen[sample][p]);
+            see_point(fx, e, p, &fx->seen[sample][p]);
     }
     for (size_t i = 0; i < fx->n_scores; i++)
-        memcpy(fx->reference[sample][i], score_values(fx, w, i), nuc_bytes(&fx->scores[i].node->vals[0]));
+        memcpy(fx->reference[sample][i], score_values(fx, e, i), nuc_bytes(&fx->scores[i].node->vals[0]));
 }
 
 /*
@@ -474,27 +466,27 @@ static void run_alone(const void *arg, struct nuc_part part)
 {
     const struct job *j = arg;
     struct nuc_effects *fx = j->fx;
-    struct worker *w = &fx->workers[part.worker];
+    struct nuc_evaluator *e = fx->workers[part.worker];
 
-    set_all(fx, w, NULL);
+    set_all(fx, e, NULL);
     for (size_t at = part.begin; at < part.end; at++) {
         const size_t k = sample_at(j, at);
         bool made = j->samples == NULL;
-        start(fx, w, k);
+        start(fx, e, k);
         if (made)
-            make_reference(fx, w, k);
+            make_reference(fx, e, k);
         for (size_t i = j->n; i-- > 0;) {
             const struct nuc_tried *t = &j->tried[j->order[i]];
             const uint32_t first = j->first[j->order[i]];
             if (t->effect == NUC_EFFECT_CLIPPING && !(nuc_cut_off(fx, t, k) > 0))
                 continue;
             if (!made)
-                nuc_eval_steps(w->e, 0, first);
+                nuc_eval_steps(e, 0, first);
             made = true;
-            set_tried(fx, w, t, fx->s->part[k], true);
-            nuc_eval_steps(w->e, first, fx->n_steps);
-            find_noise(fx, w, k, j->noise + (at * j->n + j->order[i]) * fx->n_scores);
-            set_tried(fx, w, t, fx->s->part[k], false);
+            set_tried(fx, e, t, fx->s->part[k], true);
+            nuc_eval_steps(e, first, fx->n_steps);
+            find_noise(fx, e, k, j->noise + (at * j->n + j->order[i]) * fx->n_scores);
+            set_tried(fx, e, t, fx->s->part[k], false);
         }
     }
 }
