@@ -1,14 +1,13 @@
 /* Small rewrites before and after the lowering. */
 #include "cpu/cortexm_site.h"
-#include "ir/op_list.h"
 
 /* ---- before: every data movement between quantized values ---- */
 
 static bool moves(enum nuc_op op)
 {
-    return nuc_op_is_in(op,
-                        NUC_OPS(NUC_OP_VIEW, NUC_OP_PERMUTE, NUC_OP_SQUEEZE, NUC_OP_SQUEEZE_DIM, NUC_OP_SQUEEZE_DIMS,
-                                NUC_OP_UNSQUEEZE, NUC_OP_CLONE, NUC_OP_CLONE_DIM_ORDER, NUC_OP_SLICE));
+    enum nuc_family family = nuc_op_family(op);
+
+    return family == NUC_FAMILY_VIEW || family == NUC_FAMILY_PERMUTE || family == NUC_FAMILY_COPY || op == NUC_OP_SLICE;
 }
 
 /* A movement after an operator: the operator's value is quantized as the movement's result. */

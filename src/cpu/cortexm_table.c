@@ -255,7 +255,7 @@ static struct nuc_node *counterpart(struct copying *k, const struct nuc_node *no
 
 static struct nuc_node *copy_node(struct copying *k, const struct nuc_node *node)
 {
-    bool renames = node->op == NUC_OP_CLONE || node->op == NUC_OP_CLONE_DIM_ORDER;
+    bool renames = nuc_op_family(node->op) == NUC_FAMILY_COPY;
     enum nuc_op op = renames ? NUC_OP_ALIAS : is_cast(node) ? NUC_OP_TO_DTYPE : node->op;
     struct nuc_node *copy = nuc_add_node(k->table, NULL, op, NULL);
 
