@@ -10,46 +10,62 @@ bool nuc_is_integer(enum nuc_dtype dtype)
     return dtype < NUC_DTYPE_COUNT && dtype != NUC_F16 && dtype != NUC_BF16 && dtype != NUC_F32 && dtype != NUC_F64;
 }
 
+bool nuc_is_floating(enum nuc_dtype dtype)
+{
+    return dtype < NUC_DTYPE_COUNT && !nuc_is_integer(dtype);
+}
+
+/* Element `i` of type `of` in its own bytes. */
+#define LOAD(of)                                                                                                       \
+    do {                                                                                                               \
+        of value;                                                                                                      \
+        memcpy(&value, (const uint8_t *)data + i * sizeof value, sizeof value);                                        \
+        return value;                                                                                                  \
+    } while (false)
+
 int64_t nuc_int_at(enum nuc_dtype dtype, const void *data, size_t i)
 {
-    switch (dtype) {
+    switch ((int)dtype) {
     case NUC_U8:
     case NUC_BOOL:
-        return ((const uint8_t *)data)[i];
+        LOAD(uint8_t);
     case NUC_I8:
-        return ((const int8_t *)data)[i];
+        LOAD(int8_t);
     case NUC_I16:
-        return ((const int16_t *)data)[i];
+        LOAD(int16_t);
     case NUC_U16:
-        return ((const uint16_t *)data)[i];
+        LOAD(uint16_t);
     case NUC_I32:
-        return ((const int32_t *)data)[i];
+        LOAD(int32_t);
     case NUC_I64:
-        return ((const int64_t *)data)[i];
-    case NUC_F16:
-    case NUC_F32:
-    case NUC_F64:
-    case NUC_BF16:
-    case NUC_DTYPE_COUNT:
+        LOAD(int64_t);
     default:
         return 0;
     }
 }
 
+static float float_at(const void *data, size_t i)
+{
+    LOAD(float);
+}
+
+static double double_at(const void *data, size_t i)
+{
+    LOAD(double);
+}
+
 double nuc_number_at(enum nuc_dtype dtype, const void *data, size_t i)
 {
     if (dtype == NUC_F16)
-        return (double)nuc_half_to_float(((const uint16_t *)data)[i]);
+        return (double)nuc_half_to_float((uint16_t)nuc_int_at(NUC_U16, data, i));
     if (dtype == NUC_BF16) { /* the upper half of a float32 */
-        uint32_t whole = (uint32_t)((const uint16_t *)data)[i] << 16;
-        float value;
-        memcpy(&value, &whole, sizeof value);
-        return (double)value;
+        const uint32_t whole = (uint32_t)nuc_int_at(NUC_U16, data, i) << 16;
+        return (double)float_at(&whole, 0);
     }
     if (dtype == NUC_F32)
-        return (double)((const float *)data)[i];
+        return (double)float_at(data, i);
     if (dtype == NUC_F64)
-        return ((const double *)data)[i];
+        return double_at(data, i);
     return (double)nuc_int_at(dtype, data, i);
 }
 

@@ -10,8 +10,9 @@
 
 /* Integers and bool. */
 bool nuc_is_integer(enum nuc_dtype dtype);
+bool nuc_is_floating(enum nuc_dtype dtype);
 
-/* Element `i` of an array of these; 0 of others. */
+/* Element `i` of an array of integers, which may lie at any address as those of files do; 0 of others. */
 int64_t nuc_int_at(enum nuc_dtype dtype, const void *data, size_t i);
 
 /* Element `i` of an array of any type. */

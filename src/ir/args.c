@@ -2,7 +2,7 @@
 
 #include <math.h>
 
-#include "ir/shapes/shapes.h"
+#include "host/numbers.h"
 
 const struct nuc_arg *nuc_arg_at(const struct nuc_node *node, uint32_t index)
 {

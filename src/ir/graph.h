@@ -551,6 +551,9 @@ const struct nuc_data *nuc_dense_data(struct nuc_context *cx, const struct nuc_m
 /* "float32[1, 3, 32, 32]", with " channels-last" or the dim order at the end when not contiguous. */
 const char *nuc_meta_text(struct nuc_context *cx, const struct nuc_meta *m);
 
+/* The label of a node's value (labels.h) as far as the node alone says it: for messages, where no graph is at hand. */
+const char *nuc_own_label(const struct nuc_node *node);
+
 /* "node 'layers.0.conv1' (aten.conv2d.default, train.py:23)": how messages name a node, by its label (labels.h). */
 const char *nuc_node_text(struct nuc_context *cx, const struct nuc_node *node);
 

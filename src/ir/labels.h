@@ -52,7 +52,4 @@ struct nuc_labels nuc_label_graph(const struct nuc_graph *g);
 const char *nuc_label_of_result(struct nuc_context *cx, const struct nuc_labels *labels, const struct nuc_node *node,
                                 uint32_t index);
 
-/* The label of a node's value as far as the node alone says it: for messages, where no graph is at hand. */
-const char *nuc_own_label(const struct nuc_node *node);
-
 #endif

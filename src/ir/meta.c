@@ -5,7 +5,6 @@
 #include "host/file.h"
 #include "host/text.h"
 #include "ir/graph.h"
-#include "ir/labels.h"
 
 struct nuc_meta nuc_meta_make(enum nuc_dtype dtype, const int64_t *sizes, uint32_t rank)
 {

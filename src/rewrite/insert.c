@@ -5,8 +5,8 @@
 #include <stdarg.h>
 #include <stdio.h>
 
+#include "host/numbers.h"
 #include "ir/args.h"
-#include "ir/shapes/shapes.h"
 #include "npu/layout/orders.h"
 
 /* Repetitions up to this number are a concatenation, which the NPU has; an expand, which it has not, is smaller. */

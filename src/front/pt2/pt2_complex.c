@@ -7,7 +7,6 @@
 
 #include "front/pt2/importer.h"
 #include "ir/args.h"
-#include "ir/shapes/shapes.h"
 
 /* ---- what is complex ---- */
 

@@ -4,7 +4,7 @@
 
 #include "front/pt2/pt2_writer.h"
 #include "front/pt2/torch_schema.h"
-#include "ir/shapes/shapes.h"
+#include "host/numbers.h"
 
 enum { POSITIONAL = 1, KEYWORD = 2 }; /* torch's ArgumentKind */
 

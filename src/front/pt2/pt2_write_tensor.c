@@ -1,7 +1,6 @@
 /* A tensor as torch describes it: its name, type, sizes and strides. */
 #include "front/pt2/pt2_writer.h"
 #include "front/pt2/torch_schema.h"
-#include "ir/shapes/shapes.h"
 
 void nuc_put_name(struct nuc_context *cx, json_t *parent, const char *key, const char *name)
 {

@@ -1,102 +1,8 @@
 /* What is computed from constants alone: weights behind DEQUANTIZE, arithmetic of shapes. */
-#include <math.h>
 #include <string.h>
 
-#include "host/half.h"
+#include "host/numbers.h"
 #include "tflite_import.h"
-
-/* ---- elements as floats ---- */
-
-static float float_of_bits(uint32_t bits)
-{
-    float value;
-
-    memcpy(&value, &bits, sizeof value);
-    return value;
-}
-
-static double double_of_bits(uint64_t bits)
-{
-    double value;
-
-    memcpy(&value, &bits, sizeof value);
-    return value;
-}
-
-/* Element i of a type whose numbers are integers. */
-static int64_t integer_at(enum nuc_dtype dtype, const uint8_t *bytes, size_t i)
-{
-    switch ((int)dtype) {
-    case NUC_I8:
-        return (int8_t)bytes[i];
-    case NUC_U8:
-    case NUC_BOOL:
-        return bytes[i];
-    case NUC_I16:
-        return (int16_t)nuc_load_u16(bytes + 2 * i);
-    case NUC_U16:
-        return nuc_load_u16(bytes + 2 * i);
-    case NUC_I32:
-        return (int32_t)nuc_load_u32(bytes + 4 * i);
-    default:
-        return (int64_t)nuc_load_u64(bytes + 8 * i);
-    }
-}
-
-static float real_at(enum nuc_dtype dtype, const uint8_t *bytes, size_t i)
-{
-    switch ((int)dtype) {
-    case NUC_F16:
-        return nuc_half_to_float(nuc_load_u16(bytes + 2 * i));
-    case NUC_BF16:
-        return float_of_bits((uint32_t)nuc_load_u16(bytes + 2 * i) << 16);
-    case NUC_F32:
-        return float_of_bits(nuc_load_u32(bytes + 4 * i));
-    default:
-        return (float)double_of_bits(nuc_load_u64(bytes + 8 * i));
-    }
-}
-
-/* Elements that the quantization has one scale for before the next one's: 1 and more. */
-static size_t elements_per_scale(const struct nuc_lt_tensor *t)
-{
-    size_t inner = 1;
-
-    for (uint32_t d = (uint32_t)t->quant.axis + 1; t->quant.count > 1 && d < t->rank; d++)
-        inner *= (size_t)t->shape[d];
-    return inner;
-}
-
-/* scale * (q - zero point), rounded once, as LiteRT's DEQUANTIZE and hybrid kernels have it. */
-struct nuc_span nuc_ti_as_floats(const struct nuc_ti *ti, const struct nuc_lt_tensor *t)
-{
-    size_t count = (size_t)nuc_ti_held(t), inner = elements_per_scale(t);
-    float *values = nuc_alloc_array(ti->cx, count, sizeof *values);
-    enum nuc_dtype dtype = t->dtype;
-    bool real = dtype == NUC_F16 || dtype == NUC_BF16 || dtype == NUC_F32 || dtype == NUC_F64;
-
-    const struct nuc_lt_quant *q = &t->quant;
-    if (q->count > 1 && (q->axis < 0 || q->axis >= (int64_t)t->rank || t->shape[q->axis] != (int64_t)q->count))
-        nuc_ti_fail(ti, "constant '%s' has %u scales, which belong to none of its dimensions", t->name, q->count);
-    for (uint32_t k = 0; k < q->count; k++) {
-        if (!isfinite(q->scale[k]) || q->zero_point[k] < -(1 << 24) || q->zero_point[k] > 1 << 24)
-            nuc_ti_fail(ti, "constant '%s' has scale %g and zero point %lld", t->name, (double)q->scale[k],
-                        (long long)q->zero_point[k]);
-    }
-    for (size_t i = 0; i < count; i++) {
-        size_t channel = t->quant.count > 1 ? i / inner % t->quant.count : 0;
-        if (real)
-            values[i] = real_at(t->dtype, t->data.data, i);
-        else if (t->quant.count == 0)
-            values[i] = (float)integer_at(t->dtype, t->data.data, i);
-        else
-            values[i] = (float)((double)t->quant.scale[channel] *
-                                (double)(integer_at(t->dtype, t->data.data, i) - t->quant.zero_point[channel]));
-    }
-    return (struct nuc_span){(const uint8_t *)values, count * sizeof *values};
-}
-
-/* ---- integers ---- */
 
 /* What a list of sizes, indices or positions may have. */
 #define MOST_INTEGERS 65536
@@ -123,7 +29,7 @@ static bool read_integers(const struct nuc_ti *ti, uint32_t i, struct integers *
         return false;
     *out = (struct integers){(uint32_t)count, nuc_alloc_array(ti->cx, (size_t)count, sizeof(int64_t))};
     for (uint32_t k = 0; k < out->count; k++)
-        out->values[k] = integer_at(t->dtype, t->data.data, k);
+        out->values[k] = nuc_int_at(t->dtype, t->data.data, k);
     return true;
 }
 

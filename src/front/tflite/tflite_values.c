@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "host/file.h"
+#include "host/numbers.h"
 #include "ir/quant.h"
 #include "tflite_import.h"
 
@@ -264,6 +265,43 @@ static struct nuc_node *constant_operand(struct nuc_ti *ti, const struct nuc_lt_
     if (form == NUC_TI_IMAGE)
         nuc_set_channels_last(&meta);
     return nuc_ti_constant(ti, t, &meta, strides, channel);
+}
+
+/* Elements that the quantization has one scale for before the next one's: 1 and more. */
+static size_t elements_per_scale(const struct nuc_lt_tensor *t)
+{
+    size_t inner = 1;
+
+    for (uint32_t d = (uint32_t)t->quant.axis + 1; t->quant.count > 1 && d < t->rank; d++)
+        inner *= (size_t)t->shape[d];
+    return inner;
+}
+
+/* scale * (q - zero point), rounded once, as LiteRT's DEQUANTIZE and hybrid kernels have it. */
+struct nuc_span nuc_ti_as_floats(const struct nuc_ti *ti, const struct nuc_lt_tensor *t)
+{
+    size_t count = (size_t)nuc_ti_held(t), inner = elements_per_scale(t);
+    float *values = nuc_alloc_array(ti->cx, count, sizeof *values);
+
+    const struct nuc_lt_quant *q = &t->quant;
+    if (q->count > 1 && (q->axis < 0 || q->axis >= (int64_t)t->rank || t->shape[q->axis] != (int64_t)q->count))
+        nuc_ti_fail(ti, "constant '%s' has %u scales, which belong to none of its dimensions", t->name, q->count);
+    for (uint32_t k = 0; k < q->count; k++) {
+        if (!isfinite(q->scale[k]) || q->zero_point[k] < -(1 << 24) || q->zero_point[k] > 1 << 24)
+            nuc_ti_fail(ti, "constant '%s' has scale %g and zero point %lld", t->name, (double)q->scale[k],
+                        (long long)q->zero_point[k]);
+    }
+    for (size_t i = 0; i < count; i++) {
+        size_t channel = t->quant.count > 1 ? i / inner % t->quant.count : 0;
+        if (nuc_is_floating(t->dtype))
+            values[i] = (float)nuc_number_at(t->dtype, t->data.data, i);
+        else if (t->quant.count == 0)
+            values[i] = (float)nuc_int_at(t->dtype, t->data.data, i);
+        else
+            values[i] = (float)((double)t->quant.scale[channel] *
+                                (double)(nuc_int_at(t->dtype, t->data.data, i) - t->quant.zero_point[channel]));
+    }
+    return (struct nuc_span){(const uint8_t *)values, count * sizeof *values};
 }
 
 /* ---- building ---- */

@@ -6,6 +6,7 @@
 #ifndef NUC_IR_SHAPES_SHAPES_H
 #define NUC_IR_SHAPES_SHAPES_H
 
+#include "host/numbers.h"
 #include "ir/graph.h"
 
 /* More elements than this in one tensor are refused: the targets have megabytes, and index arithmetic stays small. */
@@ -55,8 +56,6 @@ int64_t nuc_last_element(const int64_t *sizes, const int64_t *strides, uint32_t 
  */
 bool nuc_view_strides(const struct nuc_meta *in, const int64_t *own, const struct nuc_meta *m,
                       int64_t strides[NUC_MAX_RANK]);
-
-bool nuc_is_floating(enum nuc_dtype dtype);
 
 /* Whether the operator copies what it would view in the ATen dialect: such a copy is contiguous. */
 bool nuc_shape_is_copy(const struct nuc_shape_call *c);

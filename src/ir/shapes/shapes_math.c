@@ -101,11 +101,6 @@ static int dtype_category(enum nuc_dtype dtype)
     }
 }
 
-bool nuc_is_floating(enum nuc_dtype dtype)
-{
-    return dtype_category(dtype) == 2;
-}
-
 enum nuc_dtype nuc_shape_promote(const struct nuc_shape_call *c, const struct nuc_meta *a, const struct nuc_meta *b)
 {
     bool mixed_bytes = (a->dtype == NUC_U8 && b->dtype == NUC_I8) || (a->dtype == NUC_I8 && b->dtype == NUC_U8);

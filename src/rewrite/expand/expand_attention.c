@@ -8,7 +8,6 @@
 #include <string.h>
 
 #include "ir/masks.h"
-#include "ir/shapes/shapes.h"
 #include "rewrite/expand/expand.h"
 #include "rewrite/known.h"
 

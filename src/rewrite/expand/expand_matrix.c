@@ -1,5 +1,4 @@
 /* Expansions of matrix products. */
-#include "ir/shapes/shapes.h"
 #include "rewrite/expand/expand.h"
 
 /* ---- sums over chosen dimensions ---- */

@@ -6,7 +6,6 @@
 #include "host/numbers.h"
 #include "ir/args.h"
 #include "ir/masks.h"
-#include "ir/shapes/shapes.h"
 #include "rewrite/formula/term.h"
 #include "rewrite/insert.h"
 #include "rewrite/known.h"

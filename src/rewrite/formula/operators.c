@@ -2,8 +2,8 @@
 #include <math.h>
 #include <string.h>
 
+#include "host/numbers.h"
 #include "ir/args.h"
-#include "ir/shapes/shapes.h"
 #include "rewrite/formula/term.h"
 #include "rewrite/insert.h"
 

@@ -6,7 +6,6 @@
 #include "eval/eval.h"
 #include "ir/args.h"
 #include "ir/float_chain.h"
-#include "ir/shapes/shapes.h"
 #include "npu/support/estimate.h"
 #include "rewrite/expand/expand.h"
 #include "rewrite/recognize/written.h"

@@ -4,7 +4,6 @@
  */
 #include "ir/conv_args.h"
 #include "ir/op_list.h"
-#include "ir/shapes/shapes.h"
 #include "rewrite/pass_list.h"
 #include "rewrite/rewrite.h"
 
