@@ -12,9 +12,10 @@ static enum nuc_status leave(void *state, const uint8_t *processed, size_t size,
     return NUC_OK;
 }
 
-_Noreturn static void refuse(struct nuc_codegen *g, enum nuc_status status, const struct nuc_detail *d)
+_Noreturn void nuc_codegen_refuse(struct nuc_context *cx, const char *file, enum nuc_status status,
+                                  const struct nuc_detail *d)
 {
-    nuc_fail(g->cx, status, "%s: %s%s%s%s%s", g->file, d->message != NULL ? d->message : nuc_status_name(status),
+    nuc_fail(cx, status, "%s: %s%s%s%s%s", file, d->message != NULL ? d->message : nuc_status_name(status),
              d->argument != NULL ? ": " : "", d->argument != NULL ? d->argument : "", d->where != NULL ? ", at " : "",
              d->where != NULL ? d->where : "");
 }
@@ -83,7 +84,7 @@ void nuc_codegen_open(struct nuc_codegen *g)
     g->image.data = image;
     enum nuc_status status = nuc_program_sizes(image, g->image.size, &table, &g->sizes, &detail);
     if (status != NUC_OK)
-        refuse(g, status, &detail);
+        nuc_codegen_refuse(g->cx, g->file, status, &detail);
     nuc_codegen_check_memory(g->cx, g->file, &g->sizes);
     m.state = nuc_alloc(g->cx, m.state_size = g->sizes.state);
     m.temporary = nuc_alloc(g->cx, m.temporary_size = g->sizes.temporary);
@@ -92,7 +93,7 @@ void nuc_codegen_open(struct nuc_codegen *g)
         g->loaded[i] = m.planned[i] = nuc_alloc(g->cx, m.planned_size[i] = g->sizes.planned[i]);
     status = nuc_program_load(&program, image, g->image.size, &m, &nuc_default_kernels, &table, &detail);
     if (status != NUC_OK)
-        refuse(g, status, &detail);
+        nuc_codegen_refuse(g->cx, g->file, status, &detail);
     const struct nuc_program_view *view = nuc_program_view_open(g->cx, g->file, g->image);
     struct nuc_decision_rule *decision = nuc_alloc(g->cx, sizeof *decision);
 
@@ -202,7 +203,7 @@ void nuc_codegen_load(struct nuc_codegen *g)
         struct nuc_backend_sizes sizes;
         enum nuc_status status = nuc_neutron_backend.sizes(payload.data, payload.size, &sizes, &detail);
         if (status != NUC_OK)
-            refuse(g, status, &detail);
+            nuc_codegen_refuse(g->cx, g->file, status, &detail);
         g->state_bytes = sizes.state > g->state_bytes ? sizes.state : g->state_bytes;
     }
 }

@@ -59,6 +59,10 @@ bool nuc_codegen_is_name_part(char c);
 /* Fails with NUC_BAD_USAGE for a name that is no C identifier, or taken. */
 void nuc_codegen_check_name(struct nuc_context *cx, const char *name);
 
+/* Fails with what the runtime says of a program that it does not load. */
+_Noreturn void nuc_codegen_refuse(struct nuc_context *cx, const char *file, enum nuc_status status,
+                                  const struct nuc_detail *d);
+
 /* Fails with NUC_UNSUPPORTED for more memory than 32 bits address. */
 void nuc_codegen_check_memory(struct nuc_context *cx, const char *file, const struct nuc_program_sizes *sizes);
 

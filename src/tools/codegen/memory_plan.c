@@ -20,15 +20,6 @@ struct memory_plan {
     struct nuc_text declared, defined, tables, macros;
 };
 
-static enum nuc_status check(const struct memory_plan *p, const char *file, enum nuc_status status,
-                             const struct nuc_detail *d)
-{
-    if (status != NUC_OK)
-        nuc_fail(p->cx, status, "%s: %s%s%s", file, d->message != NULL ? d->message : nuc_status_name(status),
-                 d->where != NULL ? ", at " : "", d->where != NULL ? d->where : "");
-    return status;
-}
-
 static size_t rounded(size_t bytes)
 {
     return (bytes + NUC_MEMORY_ALIGNMENT - 1) / NUC_MEMORY_ALIGNMENT * NUC_MEMORY_ALIGNMENT;
@@ -73,7 +64,9 @@ static void measure(struct memory_plan *p, const struct nuc_program_view *view, 
             t->memory <= NUC_MAX_MEMORIES)
             states |= (uint64_t)1 << (t->memory - 1);
     }
-    check(p, view->file, nuc_program_sizes(image, view->bytes.size, &nuc_default_backends, &sizes, &detail), &detail);
+    enum nuc_status status = nuc_program_sizes(image, view->bytes.size, &nuc_default_backends, &sizes, &detail);
+    if (status != NUC_OK)
+        nuc_codegen_refuse(p->cx, view->file, status, &detail);
     nuc_codegen_check_memory(p->cx, view->file, &sizes);
     out->state = sizes.state;
     out->temporary = sizes.temporary;

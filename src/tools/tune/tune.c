@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <math.h>
 #include <signal.h>
+#include <stddef.h>
 #include <string.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -13,23 +14,6 @@
 #include "host/text.h"
 
 /* ---- what is varied ---- */
-
-enum knob {
-    KNOB_OBSERVER,
-    KNOB_BIAS,
-    KNOB_WEIGHTS,
-    KNOB_ACCURACY,
-    KNOB_ACTIVATIONS,
-    KNOB_DIM_ORDER,
-    KNOB_FORMATS,
-    KNOB_CPU,
-    KNOB_PLACEMENT,
-    KNOB_NO_OPS,
-    KNOB_FETCH,
-    KNOB_SCRATCH,
-    KNOB_IO,
-    KNOB_COUNT
-};
 
 #define MAX_VALUES 6
 
@@ -107,163 +91,81 @@ static bool may_vary_io(const struct tuning *t)
 
 /* In the order of the search: what interacts least with the others, and takes least time, comes first. */
 static const struct row {
-    const char *names[2]; /* of the options on the command line */
-    unsigned goals;       /* as bits: whether it can serve them */
+    const char *name; /* of the option on the command line */
+    size_t member;    /* of struct nuc_options: a flag, or an enumerator */
+    bool is_flag;
+    unsigned goals; /* as bits: whether it can serve them */
     bool (*applies)(const struct tuning *t);
     unsigned n_values;
     unsigned char values[MAX_VALUES];
-} rows[KNOB_COUNT] = {
+    const char *caller[MAX_VALUES]; /* by value, what it changes for who calls the program */
+} rows[] = {
 #define SERVES(goal) (1u << (goal))
-    [KNOB_OBSERVER] = {{"--observer"},
-                       SERVES(NUC_GOAL_SQNR),
-                       is_beyond_reference,
-                       6,
-                       {NUC_OBSERVE_AUTO, NUC_OBSERVE_HISTOGRAM, NUC_OBSERVE_MIN_MAX, NUC_OBSERVE_MSE,
-                        NUC_OBSERVE_PERCENTILE, NUC_OBSERVE_MOVING_AVERAGE}},
-    [KNOB_BIAS] = {{"--no-bias-correction"}, SERVES(NUC_GOAL_SQNR), is_beyond_reference, 2, {true, false}},
-    [KNOB_WEIGHTS] =
-        {{"--weights"}, SERVES(NUC_GOAL_SQNR), is_quantized_here, 2, {NUC_WEIGHTS_PER_CHANNEL, NUC_WEIGHTS_PER_TENSOR}},
-    [KNOB_ACCURACY] = {{"--accuracy"},
-                       SERVES(NUC_GOAL_SQNR),
-                       is_beyond_reference,
-                       3,
-                       {NUC_ACCURACY_DEFAULT, NUC_ACCURACY_FAST, NUC_ACCURACY_HIGH}},
+#define FAST_OR_SMALL (SERVES(NUC_GOAL_LATENCY) | SERVES(NUC_GOAL_MEMORY))
+#define FLAG(member) offsetof(struct nuc_options, member), true
+#define CHOICE(member) offsetof(struct nuc_options, member), false
+#define VALUES(...) .n_values = sizeof((int[]){__VA_ARGS__}) / sizeof(int), .values = {__VA_ARGS__}
+    {"--observer", CHOICE(observer), SERVES(NUC_GOAL_SQNR), is_beyond_reference,
+     VALUES(NUC_OBSERVE_AUTO, NUC_OBSERVE_HISTOGRAM, NUC_OBSERVE_MIN_MAX, NUC_OBSERVE_MSE, NUC_OBSERVE_PERCENTILE,
+            NUC_OBSERVE_MOVING_AVERAGE)},
+    {"--no-bias-correction", FLAG(bias_correction), SERVES(NUC_GOAL_SQNR), is_beyond_reference, VALUES(true, false)},
+    {"--weights", CHOICE(weights), SERVES(NUC_GOAL_SQNR), is_quantized_here,
+     VALUES(NUC_WEIGHTS_PER_CHANNEL, NUC_WEIGHTS_PER_TENSOR)},
+    {"--accuracy", CHOICE(accuracy), SERVES(NUC_GOAL_SQNR), is_beyond_reference,
+     VALUES(NUC_ACCURACY_DEFAULT, NUC_ACCURACY_FAST, NUC_ACCURACY_HIGH)},
     /* Not int16 for all values: an NPU has none, and a CPU alone takes several times as long. */
-    [KNOB_ACTIVATIONS] =
-        {{"--activations"}, SERVES(NUC_GOAL_SQNR), compares_widths, 2, {NUC_ACTIVATIONS_INT8, NUC_ACTIVATIONS_MIXED}},
-    [KNOB_DIM_ORDER] = {{"--dim-order"},
-                        SERVES(NUC_GOAL_LATENCY) | SERVES(NUC_GOAL_MEMORY),
-                        takes_images,
-                        3,
-                        {NUC_DIM_ORDER_AS_IS, NUC_DIM_ORDER_CONTIGUOUS, NUC_DIM_ORDER_CHANNELS_LAST}},
-    [KNOB_FORMATS] = {{"--neutron-format-conversion"},
-                      SERVES(NUC_GOAL_LATENCY) | SERVES(NUC_GOAL_MEMORY),
-                      converts_formats,
-                      2,
-                      {true, false}},
-    [KNOB_CPU] = {{"--cpu"},
-                  SERVES(NUC_GOAL_SQNR) | SERVES(NUC_GOAL_LATENCY) | SERVES(NUC_GOAL_MEMORY),
-                  chooses_kernels,
-                  3,
-                  {NUC_CPU_AUTO, NUC_CPU_INT8, NUC_CPU_FLOAT}},
-    [KNOB_PLACEMENT] = {{"--placement"},
-                        SERVES(NUC_GOAL_LATENCY) | SERVES(NUC_GOAL_MEMORY),
-                        may_place,
-                        2,
-                        {NUC_PLACEMENT_COST, NUC_PLACEMENT_GREEDY}},
-    [KNOB_NO_OPS] = {{"--allow-no-op-partitions"}, SERVES(NUC_GOAL_LATENCY), delegates, 2, {false, true}},
-    [KNOB_FETCH] = {{"--fetch-constants-to-sram"},
-                    SERVES(NUC_GOAL_LATENCY) | SERVES(NUC_GOAL_MEMORY),
-                    delegates,
-                    2,
-                    {false, true}},
-    [KNOB_SCRATCH] = {{"--plan-delegate-scratch"}, SERVES(NUC_GOAL_MEMORY), delegates, 2, {false, true}},
-    [KNOB_IO] =
-        {{"--io"}, SERVES(NUC_GOAL_LATENCY) | SERVES(NUC_GOAL_MEMORY), may_vary_io, 2, {NUC_IO_FLOAT, NUC_IO_INT8}},
+    {"--activations", CHOICE(activations), SERVES(NUC_GOAL_SQNR), compares_widths,
+     VALUES(NUC_ACTIVATIONS_INT8, NUC_ACTIVATIONS_MIXED)},
+    {"--dim-order", CHOICE(dim_order), FAST_OR_SMALL, takes_images,
+     VALUES(NUC_DIM_ORDER_AS_IS, NUC_DIM_ORDER_CONTIGUOUS, NUC_DIM_ORDER_CHANNELS_LAST),
+     .caller[NUC_DIM_ORDER_CONTIGUOUS] = "four-dimensional inputs and outputs are in contiguous order",
+     .caller[NUC_DIM_ORDER_CHANNELS_LAST] = "four-dimensional inputs and outputs are in channels-last order"},
+    {"--neutron-format-conversion", FLAG(use_neutron_for_format_conversion), FAST_OR_SMALL, converts_formats,
+     VALUES(true, false)},
+    {"--cpu", CHOICE(cpu), SERVES(NUC_GOAL_SQNR) | FAST_OR_SMALL, chooses_kernels,
+     VALUES(NUC_CPU_AUTO, NUC_CPU_INT8, NUC_CPU_FLOAT)},
+    {"--placement", CHOICE(placement), FAST_OR_SMALL, may_place, VALUES(NUC_PLACEMENT_COST, NUC_PLACEMENT_GREEDY)},
+    {"--allow-no-op-partitions", FLAG(allow_no_op_partitions), SERVES(NUC_GOAL_LATENCY), delegates,
+     VALUES(false, true)},
+    {"--fetch-constants-to-sram", FLAG(fetch_constants_to_sram), FAST_OR_SMALL, delegates, VALUES(false, true)},
+    {"--plan-delegate-scratch", FLAG(plan_delegate_scratch), SERVES(NUC_GOAL_MEMORY), delegates, VALUES(false, true)},
+    {"--io", CHOICE(io), FAST_OR_SMALL, may_vary_io, VALUES(NUC_IO_FLOAT, NUC_IO_INT8),
+     .caller[NUC_IO_INT8] = "inputs and outputs are int8; 'nucleon inspect' shows scales"},
 };
 
-/* By value, what it changes for who calls the program. */
-static const char *const caller[KNOB_COUNT][MAX_VALUES] = {
-    [KNOB_DIM_ORDER] = {[NUC_DIM_ORDER_CONTIGUOUS] = "four-dimensional inputs and outputs are in contiguous order",
-                        [NUC_DIM_ORDER_CHANNELS_LAST] =
-                            "four-dimensional inputs and outputs are in channels-last order"},
-    [KNOB_IO] = {[NUC_IO_INT8] = "inputs and outputs are int8; 'nucleon inspect' shows scales"},
-};
+enum { N_ROWS = sizeof rows / sizeof rows[0] };
 
-static unsigned value_of(const struct nuc_options *o, enum knob knob)
+static unsigned value_of(const struct nuc_options *o, unsigned knob)
 {
-    switch (knob) {
-    case KNOB_OBSERVER:
-        return o->observer;
-    case KNOB_BIAS:
-        return o->bias_correction;
-    case KNOB_WEIGHTS:
-        return o->weights;
-    case KNOB_ACCURACY:
-        return o->accuracy;
-    case KNOB_ACTIVATIONS:
-        return o->activations;
-    case KNOB_DIM_ORDER:
-        return o->dim_order;
-    case KNOB_FORMATS:
-        return o->use_neutron_for_format_conversion;
-    case KNOB_CPU:
-        return o->cpu;
-    case KNOB_PLACEMENT:
-        return o->placement;
-    case KNOB_NO_OPS:
-        return o->allow_no_op_partitions;
-    case KNOB_FETCH:
-        return o->fetch_constants_to_sram;
-    case KNOB_SCRATCH:
-        return o->plan_delegate_scratch;
-    case KNOB_IO:
-        return o->io;
-    case KNOB_COUNT:
-        break;
-    }
-    return 0;
+    const char *member = (const char *)o + rows[knob].member;
+    unsigned value;
+
+    if (rows[knob].is_flag)
+        return *(const bool *)member;
+    memcpy(&value, member, sizeof value);
+    return value;
 }
 
-static void set_value(struct nuc_options *o, enum knob knob, unsigned value)
+static void set_value(struct nuc_options *o, unsigned knob, unsigned value)
 {
-    switch (knob) {
-    case KNOB_OBSERVER:
-        o->observer = (enum nuc_observe)value;
-        break;
-    case KNOB_BIAS:
-        o->bias_correction = value != 0;
-        break;
-    case KNOB_WEIGHTS:
-        o->weights = (enum nuc_weights)value;
-        break;
-    case KNOB_ACCURACY:
-        o->accuracy = (enum nuc_accuracy)value;
-        break;
-    case KNOB_ACTIVATIONS:
-        o->activations = (enum nuc_activations)value;
-        break;
-    case KNOB_DIM_ORDER:
-        o->dim_order = (enum nuc_dim_order)value;
-        break;
-    case KNOB_FORMATS:
-        o->use_neutron_for_format_conversion = value != 0;
-        break;
-    case KNOB_CPU:
-        o->cpu = (enum nuc_cpu_kernels)value;
-        break;
-    case KNOB_PLACEMENT:
-        o->placement = (enum nuc_placement)value;
-        break;
-    case KNOB_NO_OPS:
-        o->allow_no_op_partitions = value != 0;
-        break;
-    case KNOB_FETCH:
-        o->fetch_constants_to_sram = value != 0;
-        break;
-    case KNOB_SCRATCH:
-        o->plan_delegate_scratch = value != 0;
-        break;
-    case KNOB_IO:
-        o->io = (enum nuc_io)value;
-        break;
-    case KNOB_COUNT:
-        break;
-    }
+    char *member = (char *)o + rows[knob].member;
+
+    if (rows[knob].is_flag)
+        *(bool *)member = value != 0;
+    else
+        memcpy(member, &value, sizeof value);
 }
 
 static bool is_held(const struct tuning *t, const struct row *row)
 {
     for (size_t i = 0; i < t->o->n_held; i++) {
-        for (size_t k = 0; k < 2 && row->names[k] != NULL; k++) {
-            if (strcmp(t->o->held[i], row->names[k]) == 0)
-                return true;
-        }
+        if (strcmp(t->o->held[i], row->name) == 0)
+            return true;
     }
     return false;
 }
 
-static bool is_varied(const struct tuning *t, enum knob knob)
+static bool is_varied(const struct tuning *t, unsigned knob)
 {
     const struct row *row = &rows[knob];
     /* A limit on what is not the goal is served by the options that serve it as a goal. */
@@ -363,7 +265,7 @@ static double gain(const struct tuning *t, const struct attempt *of, const struc
 
 static bool same_values(const struct nuc_options *a, const struct nuc_options *b)
 {
-    for (enum knob k = KNOB_OBSERVER; k < KNOB_COUNT; k++) {
+    for (unsigned k = 0; k < N_ROWS; k++) {
         if (value_of(a, k) != value_of(b, k))
             return false;
     }
@@ -531,13 +433,13 @@ static bool is_settled(const struct tuning *t, size_t trial, size_t best)
 struct search {
     struct tuning *t;
     size_t best;
-    bool settled[KNOB_COUNT][MAX_VALUES];
+    bool settled[N_ROWS][MAX_VALUES];
 };
 
 /* The options with another value of a knob that is to be tried; false: it is not. */
-static bool varies(const struct search *s, enum knob knob, unsigned i, size_t from, struct nuc_options *out)
+static bool varies(const struct search *s, unsigned knob, unsigned i, size_t from, struct nuc_options *out)
 {
-    const struct row *row = &rows[knob < KNOB_COUNT ? knob : 0];
+    const struct row *row = &rows[knob];
 
     *out = s->t->attempts[from].options;
     if (i >= row->n_values || s->settled[knob][i] || value_of(out, knob) == row->values[i])
@@ -550,7 +452,7 @@ static bool varies(const struct search *s, enum knob knob, unsigned i, size_t fr
  * Values of a knob are tried from the same options, so that as many as there are cores can be tried at a time, each by
  * its share of the threads. Programs do not depend on the number of these.
  */
-static void start_ahead(const struct search *s, enum knob knob, unsigned first, size_t from)
+static void start_ahead(const struct search *s, unsigned knob, unsigned first, size_t from)
 {
     struct tuning *t = s->t;
     const unsigned asked = t->choices.options->threads, threads = asked != 0 ? asked : nuc_cores();
@@ -569,7 +471,7 @@ static void start_ahead(const struct search *s, enum knob knob, unsigned first, 
     }
 }
 
-static bool turn(struct search *s, enum knob knob)
+static bool turn(struct search *s, unsigned knob)
 {
     size_t before = s->best;
 
@@ -594,11 +496,11 @@ static size_t search(struct tuning *t)
 {
     struct search s = {.t = t};
     enum { MOST_ROUNDS = 4 };
-    unsigned last = KNOB_COUNT; /* the option that changed last: nothing before it has seen a change since */
+    unsigned last = N_ROWS; /* the option that changed last: nothing before it has seen a change since */
     bool done = false;
     size_t count = 1;
 
-    for (enum knob k = KNOB_OBSERVER; k < KNOB_COUNT; k++)
+    for (unsigned k = 0; k < N_ROWS; k++)
         count += is_varied(t, k) ? rows[k].n_values - 1 : 0;
     t->planned = count;
     s.best = try_options(t, nuc_compiler_options(nuc_model_compiler(t->m)));
@@ -606,10 +508,10 @@ static size_t search(struct tuning *t)
         t->least_db = nuc_noise_db(t->attempts[s.best].figures.noise) - LEAST_GAIN_DB;
     for (unsigned round = 0; round < MOST_ROUNDS && !done; round++) {
         done = true;
-        for (unsigned k = 0; k < KNOB_COUNT; k++) {
+        for (unsigned k = 0; k < N_ROWS; k++) {
             if (round > 0 && k == last)
                 break;
-            if (!is_varied(t, (enum knob)k) || !turn(&s, (enum knob)k))
+            if (!is_varied(t, k) || !turn(&s, k))
                 continue;
             last = k;
             done = false;
@@ -675,13 +577,13 @@ static struct nuc_tune_trial make_trial(const struct tuning *t, const struct att
 /* What the best trial's options change for who calls the program, against the first trial's. */
 static const char **caller_changes(const struct tuning *t, size_t best, size_t *count)
 {
-    const char **list = nuc_alloc_array(nuc_model_context(t->m), KNOB_COUNT, sizeof *list);
+    const char **list = nuc_alloc_array(nuc_model_context(t->m), N_ROWS, sizeof *list);
 
     *count = 0;
-    for (enum knob k = KNOB_OBSERVER; k < KNOB_COUNT; k++) {
+    for (unsigned k = 0; k < N_ROWS; k++) {
         unsigned value = value_of(&t->attempts[best].options, k);
-        if (caller[k][value] != NULL && value != value_of(&t->attempts[0].options, k))
-            list[(*count)++] = caller[k][value];
+        if (rows[k].caller[value] != NULL && value != value_of(&t->attempts[0].options, k))
+            list[(*count)++] = rows[k].caller[value];
     }
     return list;
 }
