@@ -100,53 +100,36 @@ static float average_of_window(const struct nuc_pool2d *p, struct window y, stru
     return sum / (float)(p->divisor != 0 ? p->divisor : count);
 }
 
-void nuc_kernel_avg_pool_f32(const struct nuc_pool2d *p, const float *in, float *out)
-{
-    int32_t planes_per_image = p->channels;
+typedef struct window window_fn(const struct nuc_pool2d *p, int dimension, int32_t position);
 
-    for (int64_t plane = 0; plane < (int64_t)p->batch * planes_per_image; plane++) {
-        ptrdiff_t n = (ptrdiff_t)(plane / planes_per_image);
-        ptrdiff_t c = (ptrdiff_t)(plane % planes_per_image);
+static void averages(const struct nuc_pool2d *p, window_fn *at, const float *in, float *out)
+{
+    for (int64_t plane = 0; plane < (int64_t)p->batch * p->channels; plane++) {
+        ptrdiff_t n = (ptrdiff_t)(plane / p->channels), c = (ptrdiff_t)(plane % p->channels);
         const float *from = in + n * p->in_strides[0] + c * p->in_strides[1];
         float *to = out + n * p->out_strides[0] + c * p->out_strides[1];
         for (int32_t oy = 0; oy < p->out_size[0]; oy++) {
-            struct window y = window_at(p, 0, oy);
+            struct window y = at(p, 0, oy);
             for (int32_t ox = 0; ox < p->out_size[1]; ox++)
-                to[oy * p->out_strides[2] + ox * p->out_strides[3]] =
-                    average_of_window(p, y, window_at(p, 1, ox), from);
+                to[oy * p->out_strides[2] + ox * p->out_strides[3]] = average_of_window(p, y, at(p, 1, ox), from);
         }
     }
 }
 
-static int64_t adaptive_begin(int64_t out, int64_t out_size, int64_t in_size)
+void nuc_kernel_avg_pool_f32(const struct nuc_pool2d *p, const float *in, float *out)
 {
-    return out * in_size / out_size;
+    averages(p, window_at, in, out);
 }
 
-static int64_t adaptive_end(int64_t out, int64_t out_size, int64_t in_size)
+static struct window adaptive_window_at(const struct nuc_pool2d *p, int dimension, int32_t position)
 {
-    return ((out + 1) * in_size + out_size - 1) / out_size;
-}
+    int64_t in = p->in_size[dimension], out = p->out_size[dimension], first = position * in / out;
+    int64_t size = ((position + 1) * in + out - 1) / out - first;
 
-static void adaptive_plane(const struct nuc_pool2d *p, const float *in, float *out)
-{
-    for (int32_t oy = 0; oy < p->out_size[0]; oy++) {
-        int64_t y = adaptive_begin(oy, p->out_size[0], p->in_size[0]);
-        int64_t y_end = adaptive_end(oy, p->out_size[0], p->in_size[0]);
-        for (int32_t ox = 0; ox < p->out_size[1]; ox++) {
-            int64_t x = adaptive_begin(ox, p->out_size[1], p->in_size[1]);
-            int64_t x_end = adaptive_end(ox, p->out_size[1], p->in_size[1]);
-            float sum = sum_of(in, p->in_strides, y, y_end, x, x_end);
-            out[oy * p->out_strides[2] + ox * p->out_strides[3]] = sum / (float)((y_end - y) * (x_end - x));
-        }
-    }
+    return (struct window){first, 0, (int32_t)size, size, size};
 }
 
 void nuc_kernel_adaptive_avg_pool_f32(const struct nuc_pool2d *p, const float *in, float *out)
 {
-    for (int32_t n = 0; n < p->batch; n++) {
-        for (int32_t c = 0; c < p->channels; c++)
-            adaptive_plane(p, in + n * p->in_strides[0] + c * p->in_strides[1],
-                           out + n * p->out_strides[0] + c * p->out_strides[1]);
-    }
+    averages(p, adaptive_window_at, in, out);
 }

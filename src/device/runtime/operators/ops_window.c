@@ -4,28 +4,6 @@
 static const int32_t ones[2] = {1, 1};
 static const int32_t zeros[2] = {0, 0};
 
-/* Strides of batch, channel, height, width. Rank 3 lacks the batch, or (channels, length) lacks the height. */
-static void image_strides(const struct nuc_tensor *t, bool has_batch, ptrdiff_t out[4])
-{
-    ptrdiff_t s[NUC_MAX_RANK];
-
-    nuc_tensor_strides(t, s);
-    if (t->rank == 4) {
-        for (int i = 0; i < 4; i++)
-            out[i] = s[i];
-    } else if (has_batch) {
-        out[0] = s[0];
-        out[1] = s[1];
-        out[2] = 0;
-        out[3] = s[2];
-    } else {
-        out[0] = 0;
-        out[1] = s[0];
-        out[2] = s[1];
-        out[3] = s[2];
-    }
-}
-
 /* ---- aten::convolution ---- */
 
 /* The tensors are float32 of one rank, and their channels and groups fit. */
@@ -65,112 +43,103 @@ static bool convolved_size_fits(bool transposed, int64_t in, int64_t kernel, int
     return out == (padded < 0 ? 0 : padded / stride + 1);
 }
 
-/* Three ints out of a list; one stands for all. */
-static bool triple(const struct nuc_kernel_context *cx, const struct nuc_value *list, int32_t out[3])
+/* A number for each of the `n` dimensions of space, the last of three; one stands for all, none for `absent`. */
+static bool spatial(const struct nuc_kernel_context *cx, const struct nuc_value *list, uint32_t n, int32_t absent,
+                    int32_t out[3])
 {
-    uint32_t count = list->u.list.count;
+    const uint32_t count = list->u.list.count;
 
-    for (uint32_t i = 0; i < 3 && (count == 1 || count == 3); i++)
-        out[i] = (int32_t)nuc_list_int(cx, list, count == 1 ? 0 : i);
-    return count == 1 || count == 3;
-}
-
-/* [N, C, D, H, W]: ExecuTorch's own kernels have none, its programs may ask for it. */
-static enum nuc_status convolution3d(struct nuc_kernel_context *cx, const struct nuc_args_convolution *a)
-{
-    const struct nuc_tensor *in = &a->input->u.tensor, *weight = &a->weight->u.tensor, *out = &a->out->u.tensor;
-    struct nuc_conv3d c = {.batch = in->sizes[0],
-                           .groups = nuc_int32(a->groups),
-                           .in_channels = in->sizes[1],
-                           .out_channels = out->sizes[1],
-                           .transposed = a->transposed->u.b};
-    int32_t output_padding[3] = {0, 0, 0};
-    bool fits = true;
-
-    if (!nuc_need(cx,
-                  triple(cx, a->stride, c.stride) && triple(cx, a->padding, c.padding) &&
-                      triple(cx, a->dilation, c.dilation) &&
-                      (!c.transposed || triple(cx, a->output_padding, output_padding)),
-                  NUC_TEXT("argument 'stride', 'padding', 'dilation' or 'output_padding' has the wrong length")))
-        return NUC_UNSUPPORTED;
-    for (int d = 0; d < 3; d++) {
-        c.in_size[d] = in->sizes[2 + d];
-        c.out_size[d] = out->sizes[2 + d];
-        c.kernel[d] = weight->sizes[2 + d];
-        fits = fits && convolved_size_fits(c.transposed, c.in_size[d], c.kernel[d], c.stride[d], c.padding[d],
-                                           c.dilation[d], output_padding[d], c.out_size[d]);
-    }
-    if (!nuc_need(cx, fits, NUC_TEXT("argument 'out' has the wrong depth, height or width")))
-        return NUC_UNSUPPORTED;
-    nuc_tensor_strides(in, c.in_strides);
-    nuc_tensor_strides(weight, c.weight_strides);
-    nuc_tensor_strides(out, c.out_strides);
-    if (out->bytes > 0)
-        nuc_kernel_convolution3d_f32(&c, in->data, weight->data, nuc_optional_data(a->bias), out->data);
-    return NUC_OK;
-}
-
-/* One int per spatial dimension; for one dimension the height gets the fallback. */
-static bool spatial_pair(const struct nuc_kernel_context *cx, const struct nuc_value *list, uint32_t rank,
-                         const int32_t *fallback, int32_t pair[2])
-{
-    if (!nuc_list_pair(cx, list, fallback, pair))
+    if (count > 1 && (count < n || count > (n < 3 ? 2 : 3)))
         return false;
-    if (rank == 3)
-        pair[0] = fallback[0];
+    for (uint32_t i = 0; i < 3; i++)
+        out[i] = i < 3 - n || count == 0 ? absent : (int32_t)nuc_list_int(cx, list, count == 1 ? 0 : count - 3 + i);
     return true;
 }
 
-/* Height and width: 1 and the length when there is one spatial dimension. */
-static void spatial_size(const struct nuc_tensor *t, int32_t size[2])
+/* Sizes of space and strides of five dimensions: those of space that are not there are 1 and 0. */
+static void volume(const struct nuc_tensor *t, int32_t size[3], ptrdiff_t strides[NUC_MAX_RANK])
 {
-    size[0] = t->rank == 4 ? t->sizes[2] : 1;
-    size[1] = t->sizes[t->rank - 1];
+    const uint32_t missing = 5U - t->rank;
+    ptrdiff_t own[NUC_MAX_RANK];
+
+    nuc_tensor_strides(t, own);
+    for (uint32_t i = 0; i < 5; i++) {
+        const bool there = i < 2 || i - 2 >= missing;
+        const uint32_t dim = i < 2 ? i : i - missing;
+        strides[i] = there ? own[dim] : 0;
+        if (i >= 2)
+            size[i - 2] = there ? t->sizes[dim] : 1;
+    }
 }
 
+/* Of volumes: ExecuTorch's own kernels have none, its programs may ask for it. */
 enum nuc_status nuc_op_convolution(struct nuc_kernel_context *cx, struct nuc_value *const *args)
 {
     const struct nuc_args_convolution *a = (const void *)args;
     const struct nuc_tensor *in = &a->input->u.tensor, *weight = &a->weight->u.tensor, *out = &a->out->u.tensor;
-    bool transposed = a->transposed->u.b, fits = true;
-    struct nuc_conv2d c = {.groups = nuc_int32(a->groups)};
-    int32_t output_padding[2];
+    const uint32_t n = in->rank - 2U;
+    struct nuc_conv3d c = {.groups = nuc_int32(a->groups), .transposed = a->transposed->u.b};
+    int32_t output_padding[3];
+    bool fits = true;
 
-    if (!convolution_tensors(cx, a))
-        return NUC_UNSUPPORTED;
-    if (in->rank == 5)
-        return convolution3d(cx, a);
-    if (!nuc_need(cx,
-                  spatial_pair(cx, a->stride, in->rank, ones, c.stride) &&
-                      spatial_pair(cx, a->padding, in->rank, zeros, c.padding) &&
-                      spatial_pair(cx, a->dilation, in->rank, ones, c.dilation) &&
-                      spatial_pair(cx, a->output_padding, in->rank, zeros, output_padding),
+    if (!convolution_tensors(cx, a) ||
+        !nuc_need(cx,
+                  spatial(cx, a->stride, n, 1, c.stride) && spatial(cx, a->padding, n, 0, c.padding) &&
+                      spatial(cx, a->dilation, n, 1, c.dilation) &&
+                      spatial(cx, a->output_padding, n, 0, output_padding),
                   NUC_TEXT("argument 'stride', 'padding', 'dilation' or 'output_padding' has the wrong length")))
         return NUC_UNSUPPORTED;
     c.batch = in->sizes[0];
     c.in_channels = in->sizes[1];
     c.out_channels = out->sizes[1];
-    spatial_size(in, c.in_size);
-    spatial_size(out, c.out_size);
-    spatial_size(weight, c.kernel);
-    for (int d = 0; d < 2; d++)
-        fits = fits && convolved_size_fits(transposed, c.in_size[d], c.kernel[d], c.stride[d], c.padding[d],
+    volume(in, c.in_size, c.in_strides);
+    volume(weight, c.kernel, c.weight_strides);
+    volume(out, c.out_size, c.out_strides);
+    for (int d = 0; d < 3; d++)
+        fits = fits && convolved_size_fits(c.transposed, c.in_size[d], c.kernel[d], c.stride[d], c.padding[d],
                                            c.dilation[d], output_padding[d], c.out_size[d]);
-    if (!nuc_need(cx, fits, NUC_TEXT("argument 'out' has the wrong height or width")))
+    if (!nuc_need(cx, fits,
+                  n == 3 ? NUC_TEXT("argument 'out' has the wrong depth, height or width")
+                         : NUC_TEXT("argument 'out' has the wrong height or width")))
         return NUC_UNSUPPORTED;
     if (out->bytes == 0)
         return NUC_OK;
-    image_strides(in, true, c.in_strides);
-    image_strides(weight, true, c.weight_strides);
-    image_strides(out, true, c.out_strides);
-    if (transposed)
-        nuc_kernel_transposed_convolution_f32(&c, in->data, weight->data, nuc_optional_data(a->bias), out->data);
-    else
-        nuc_kernel_convolution_f32(&c, in->data, weight->data, nuc_optional_data(a->bias), out->data);
+    if (n == 3) {
+        nuc_kernel_convolution3d_f32(&c, in->data, weight->data, nuc_optional_data(a->bias), out->data);
+        return NUC_OK;
+    }
+    struct nuc_conv2d image = {
+        .batch = c.batch, .groups = c.groups, .in_channels = c.in_channels, .out_channels = c.out_channels};
+    for (int d = 0; d < 2; d++) {
+        image.in_size[d] = c.in_size[1 + d];
+        image.out_size[d] = c.out_size[1 + d];
+        image.kernel[d] = c.kernel[1 + d];
+        image.stride[d] = c.stride[1 + d];
+        image.padding[d] = c.padding[1 + d];
+        image.dilation[d] = c.dilation[1 + d];
+    }
+    for (int i = 0; i < 4; i++) {
+        image.in_strides[i] = c.in_strides[i < 2 ? i : i + 1];
+        image.weight_strides[i] = c.weight_strides[i < 2 ? i : i + 1];
+        image.out_strides[i] = c.out_strides[i < 2 ? i : i + 1];
+    }
+    (c.transposed ? nuc_kernel_transposed_convolution_f32
+                  : nuc_kernel_convolution_f32)(&image, in->data, weight->data, nuc_optional_data(a->bias), out->data);
     return NUC_OK;
 }
 
 /* ---- pooling ---- */
+
+/* Strides of batch, channel, height, width, of which the batch may be absent. */
+static void image_strides(const struct nuc_tensor *t, ptrdiff_t out[4])
+{
+    ptrdiff_t s[NUC_MAX_RANK];
+
+    nuc_tensor_strides(t, s);
+    out[0] = t->rank == 4 ? s[0] : 0;
+    for (int i = 1; i < 4; i++)
+        out[i] = s[t->rank - 4 + i];
+}
 
 /* Batch, channels, sizes and strides of (batch,) channels, height, width. */
 static bool pool_tensors(struct nuc_kernel_context *cx, const struct nuc_tensor *in, const struct nuc_tensor *out,
@@ -190,8 +159,8 @@ static bool pool_tensors(struct nuc_kernel_context *cx, const struct nuc_tensor 
         p->in_size[d] = in->sizes[in->rank - 2 + d];
         p->out_size[d] = out->sizes[in->rank - 2 + d];
     }
-    image_strides(in, false, p->in_strides);
-    image_strides(out, false, p->out_strides);
+    image_strides(in, p->in_strides);
+    image_strides(out, p->out_strides);
     return true;
 }
 
