@@ -9,9 +9,7 @@ static void put_meta(struct nuc_context *cx, json_t *parent, const char *key, co
     json_t *out = nuc_put_object(cx, parent, key);
 
     nuc_put_string(cx, out, "dtype", nuc_dtype_name(m->dtype));
-    json_t *list = nuc_put_array(cx, out, "sizes");
-    for (uint32_t i = 0; i < m->rank; i++)
-        nuc_put_int(cx, list, NULL, m->sizes[i]);
+    nuc_put_sizes(cx, out, m->sizes, m->rank);
     json_t *order = nuc_put_array(cx, out, "dim_order");
     for (uint8_t i = 0; i < m->rank; i++)
         nuc_put_int(cx, order, NULL, m->dim_order[i]);

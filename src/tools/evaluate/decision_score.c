@@ -53,12 +53,6 @@ static double label_at(const struct nuc_array_info *a, size_t i)
     return nuc_number_at(a->dtype, a->data, i);
 }
 
-static bool has_type(const struct nuc_array_info *a)
-{
-    return a->dtype == NUC_F32 || a->dtype == NUC_F64 || a->dtype == NUC_I64 || a->dtype == NUC_I32 ||
-           a->dtype == NUC_I8 || a->dtype == NUC_U8 || a->dtype == NUC_BOOL;
-}
-
 static size_t all_samples(const struct nuc_scoring *s)
 {
     return s->result->origin != NULL ? s->result->origin->n_samples : s->result->n_samples;
@@ -134,7 +128,7 @@ void nuc_open_decision_scores(struct nuc_scoring *s)
         if (!nuc_is_decision_label(s, p->array.name))
             continue;
         nuc_label_steps(s, &p->array);
-        if (!has_shape(s, d, &p->array) || !has_type(&p->array))
+        if (!has_shape(s, d, &p->array))
             nuc_fail(s->cx, NUC_BAD_INPUT, "%s: array '%s' is %s %s, it takes %s", s->data->path, p->array.name,
                      nuc_dtype_name(p->array.dtype), nuc_sizes_text(s->cx, p->array.sizes, p->array.rank),
                      shape_of(s->cx, d, all_samples(s)));

@@ -148,9 +148,7 @@ static void put_nodes(const struct writer *w, json_t *to, const struct nuc_node_
         nuc_put_double(w->cx, o, "rescaled_quantized_db", s->rescaled_quantized_db);
         nuc_put_double(w->cx, o, "rescaled_program_db", s->rescaled_program_db);
     }
-    list = nuc_put_array(w->cx, to, "nodes_without_counterpart");
-    for (size_t i = 0; i < nodes->n_unmatched; i++)
-        nuc_put_string(w->cx, list, NULL, nodes->unmatched[i]);
+    nuc_put_texts(w->cx, to, "nodes_without_counterpart", nodes->unmatched, nodes->n_unmatched);
     nuc_put_count(w->cx, to, "elements_compiled_otherwise", nodes->n_unequal);
 }
 
@@ -166,9 +164,7 @@ static void put_measures(const struct writer *w, json_t *to)
     for (size_t i = 0; i < e->n_outputs; i++)
         put_output(w, nuc_put_object(w->cx, list, NULL), &e->outputs[i]);
     nuc_put_decision_scores(w->cx, to, e);
-    list = nuc_put_array(w->cx, to, "class_names");
-    for (size_t i = 0; i < e->n_class_names; i++)
-        nuc_put_string(w->cx, list, NULL, e->class_names[i]);
+    nuc_put_texts(w->cx, to, "class_names", e->class_names, e->n_class_names);
     put_disagreements(w, to);
 }
 
