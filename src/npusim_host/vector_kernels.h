@@ -751,25 +751,35 @@ static void vec_copy(int8_t *to, const int8_t *from, int32_t n, int32_t bytes, p
 
 #define VEC_SUMMED_ROWS 256 /* whose sums 16 bits hold */
 
-/* Adds `rows` of as many channels to their sums. */
-#define VEC_SUM_OF(channels)                                                                                           \
+/* Adds `rows` of as many channels to their sums. words: how they are widened. */
+#define VEC_SUM_OF(channels, words)                                                                                    \
     typedef int8_t vec_summands##channels __attribute__((vector_size(channels), aligned(1), may_alias));               \
     typedef int16_t vec_sums##channels __attribute__((vector_size(2 * (channels))));                                   \
                                                                                                                        \
     VEC_INLINE void vec_sum_##channels(const int8_t *in, ptrdiff_t row, int32_t rows, int32_t *sum)                    \
     {                                                                                                                  \
-        vec_sums##channels partial = {0};                                                                              \
+        vec_sums##channels even = {0}, odd = {0}; /* neither waits for the other */                                    \
+        int32_t r = 0;                                                                                                 \
                                                                                                                        \
-        for (int32_t r = 0; r < rows; r++)                                                                             \
-            partial += __builtin_convertvector(*(const vec_summands##channels *)(in + r * row), vec_sums##channels);   \
+        for (; r + 2 <= rows; r += 2, in += 2 * row) {                                                                 \
+            even += (vec_sums##channels)words(*(const vec_summands##channels *)in);                                    \
+            odd += (vec_sums##channels)words(*(const vec_summands##channels *)(in + row));                             \
+        }                                                                                                              \
+        if (r < rows)                                                                                                  \
+            even += (vec_sums##channels)words(*(const vec_summands##channels *)in);                                    \
+        even += odd;                                                                                                   \
         for (int k = 0; k < (channels); k++)                                                                           \
-            sum[k] += partial[k];                                                                                      \
+            sum[k] += even[k];                                                                                         \
     }
 
-VEC_SUM_OF(8)
-VEC_SUM_OF(16)
+#define VEC_WORDS_8(v) __builtin_convertvector(v, vec_sums8)
+#define VEC_WORDS_16(v) __builtin_convertvector(v, vec_sums16)
+
+VEC_SUM_OF(8, VEC_WORDS_8)
+VEC_SUM_OF(16, VEC_WORDS_16)
 #ifdef __AVX512BW__
-VEC_SUM_OF(32)
+#define VEC_WORDS_32(v) _mm512_cvtepi8_epi16((__m256i)(v)) /* which gcc makes of halves */
+VEC_SUM_OF(32, VEC_WORDS_32)
 #endif
 
 static void vec_sum_rows(const int8_t *in, ptrdiff_t row, int32_t rows, int32_t n, int32_t *sum)
