@@ -565,12 +565,14 @@ void nuc_bind_sizes(struct nuc_importer *im, const struct nuc_sizes *sizes)
         struct nuc_json range = nuc_json_maybe_member(&ranges, s->name);
         struct nuc_json least = nuc_json_maybe_member(&range, "min_val"),
                         most = nuc_json_maybe_member(&range, "max_val");
-        if ((least.type == NUC_JSON_INTEGER && s->value < nuc_json_int(&least)) ||
+        /* 2 is what every open size is at least: torch's own check lets 1 pass (torch/_export/utils.py). */
+        int64_t low = least.type == NUC_JSON_INTEGER ? nuc_json_int(&least) : 0;
+        low = low == 2 ? 1 : low;
+        if ((least.type == NUC_JSON_INTEGER && s->value < low) ||
             (most.type == NUC_JSON_INTEGER && s->value > nuc_json_int(&most)))
             nuc_fail(im->cx, NUC_BAD_INPUT,
-                     "%s: the size '%s' is %lld, the model was exported for %s to %s: choose such a size",
-                     im->zip->path, s->name, (long long)s->value,
-                     least.type == NUC_JSON_INTEGER ? nuc_format(im->cx, "%lld", (long long)nuc_json_int(&least)) : "0",
+                     "%s: the size '%s' is %lld, the model was exported for %lld to %s: choose such a size",
+                     im->zip->path, s->name, (long long)s->value, (long long)low,
                      most.type == NUC_JSON_INTEGER ? nuc_format(im->cx, "%lld", (long long)nuc_json_int(&most))
                                                    : "any number");
     }
