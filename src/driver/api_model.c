@@ -30,6 +30,7 @@ struct nuc_model *nuc_model_after(const struct nuc_model *from, struct nuc_graph
     m->names = from->names;
     m->seen = from->seen;
     m->from_float = from->from_float;
+    m->calibrated = from->calibrated;
     m->simplified = from->simplified;
     m->rewritten = from->rewritten;
     m->dim_order_table = from->dim_order_table;
@@ -107,7 +108,7 @@ bool nuc_model_is_quantized(const struct nuc_model *m)
         if (nuc_is_quantize(n) || in_training || (m->from_litert && says_so))
             return true;
     }
-    return false;
+    return m->calibrated;
 }
 
 static const struct nuc_node *user_input(const struct nuc_model *m, size_t index)

@@ -67,6 +67,7 @@ struct nuc_model {
     const struct nuc_seen *seen;              /* of its data (model_metadata.h); NULL: nothing is known */
     const struct nuc_obstacles *refused;      /* what it is refused for, where it was opened in part; NULL: nothing */
     const struct nuc_model *from_float;       /* what was quantized, or is to be; NULL: it came quantized */
+    bool calibrated;                          /* its archive says that it has been, even if it stays in float */
     bool simplified;                          /* its graph has been, by passes that no choice changes */
     struct nuc_calibration *calibration;      /* prepared models */
     enum nuc_placing placing;                 /* of a placement by cost, where trials told which takes fewer cycles */

@@ -127,6 +127,7 @@ static void take_stored(struct nuc_model *m, const struct nuc_metadata *f)
     seen->calibration = f->n_calibration > 0 ? f->calibration : NULL;
     m->names = names;
     m->seen = seen;
+    m->calibrated = seen->calibration != NULL;
 }
 
 const struct nuc_decision_rule *nuc_note_imported(struct nuc_model *m)

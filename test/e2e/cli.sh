@@ -235,6 +235,9 @@ holds "and not blamed on the outputs" '[ "$(wc -l <err)" -eq 1 ]'
 holds "a dim order changed in the model changes no output" 'cmp -s digits.npz digits_same_inputs.npz'
 good "quantize" "$nucleon" quantize "$digits/digits.pt2" --calibration "$digits/calibration.npz" -o quantized.pt2
 holds "quantize says what it lost" 'grep -q "SQNR .* dB .*on .* held-out samples" out'
+good "quantize to float" "$nucleon" quantize "$digits/digits.pt2" --calibration "$digits/calibration.npz" \
+    --precision '*=float' -o float.pt2
+good "which takes no samples either" "$nucleon" compile float.pt2 -o float.pte
 good "quantize again" "$nucleon" quantize "$digits/digits.pt2" --calibration "$digits/calibration.npz" -o again.pt2
 holds "a quantized model has equal bytes from equal input" 'cmp -s quantized.pt2 again.pt2'
 good "inspect a quantized model" "$nucleon" inspect quantized.pt2
