@@ -3,6 +3,8 @@
 #include <math.h>
 
 #include "host/numbers.h"
+#include "ir/op_list.h"
+#include "ir/shapes/shapes.h"
 
 const struct nuc_arg *nuc_arg_at(const struct nuc_node *node, uint32_t index)
 {
@@ -171,4 +173,21 @@ int64_t nuc_slice_end(int64_t value, int64_t size)
 {
     value = value < 0 ? value + size : value;
     return value < 0 ? 0 : value > size ? size : value;
+}
+
+bool nuc_cuts_rows(const struct nuc_node *node)
+{
+    const bool slices = node->op == NUC_OP_SLICE;
+    const bool splits = nuc_op_is_in(node->op, NUC_OPS(NUC_OP_SPLIT, NUC_OP_SPLIT_SIZES, NUC_OP_SPLIT_WITH_SIZES));
+    const struct nuc_node *from = slices || splits ? nuc_arg_node(node, NUC_SELF) : NULL;
+
+    if (from == NULL || nuc_is_static(from) || node->n_vals == 0 || nuc_feeds_output(node) ||
+        (slices && nuc_integer(node, NUC_ARG(SLICE, step), 1) != 1))
+        return false;
+    struct nuc_meta rows = from->vals[0];
+    int64_t dim = nuc_dim(node, slices ? NUC_ARG(SLICE, dim) : NUC_ARG(SPLIT, dim), 0, rows.rank);
+    if (dim < 0 || dim >= rows.rank || node->vals[0].rank != rows.rank || !nuc_is_outermost(&rows, (uint32_t)dim))
+        return false;
+    rows.sizes[dim] = node->vals[0].sizes[dim];
+    return nuc_same_layout(&rows, &node->vals[0]);
 }

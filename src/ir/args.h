@@ -43,6 +43,12 @@ int64_t nuc_dim(const struct nuc_node *node, uint32_t index, int64_t fallback, u
 /* The start or end of a slice, which counts from the end where it is negative, as a place from 0 to `size`. */
 int64_t nuc_slice_end(int64_t value, int64_t size);
 
+/*
+ * A slice of neighbouring indices of the outermost dimension in memory, or a split along it, that is no output: the
+ * bytes of a result lie together in those of the operand, which is no parameter.
+ */
+bool nuc_cuts_rows(const struct nuc_node *node);
+
 /* Dimensions that an int[] names in a tensor of that rank, as a bit mask; None and an empty list name all. */
 uint32_t nuc_dims_mask(const struct nuc_node *node, uint32_t index, uint32_t rank);
 

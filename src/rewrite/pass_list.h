@@ -30,6 +30,8 @@ bool nuc_written_cells(struct nuc_graph *g);
 bool nuc_join_recurrent(struct nuc_graph *g);
 /* An LSTM that projects its hidden state becomes one without projection and a linear layer. */
 bool nuc_fold_projections(struct nuc_graph *g);
+/* The same layer of each index of a dimension becomes one of the whole value. */
+bool nuc_join_steps(struct nuc_graph *g);
 bool nuc_split_recurrent_as_reference(struct nuc_graph *g); /* initial states are sliced even where they are zeros */
 /* A node all of whose tensors are static becomes a constant. */
 bool nuc_fold_constants(struct nuc_graph *g);

@@ -37,6 +37,7 @@ static const struct nuc_pass aten_passes[] = {
     {"join-recurrent", nuc_join_recurrent, BETTER},
     {"split-recurrent", nuc_split_recurrent, BETTER},
     {"fold-projections", nuc_fold_projections, BETTER},
+    {"join-steps", nuc_join_steps, BETTER},
     {"split-recurrent-as-reference", nuc_split_recurrent_as_reference, AS_REFERENCE},
     {"fold-constants", nuc_fold_constants, BOTH},
     {"split-to-slices-again", nuc_split_to_slices, BETTER},

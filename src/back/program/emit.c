@@ -7,6 +7,7 @@
 #include "device/base/program_schema.h"
 #include "host/hash.h"
 #include "ir/args.h"
+#include "ir/op_list.h"
 #include "npu/layout/orders.h"
 #include "npu/partition/delegate.h"
 
@@ -419,6 +420,8 @@ static void emit_permute_view(struct nuc_emission *e, const struct nuc_node *nod
 
 /* ---- rows ---- */
 
+#define NPU_ALIGNMENT 16
+
 /* Bytes of so many indices of the outermost dimension in memory. */
 static size_t row_bytes(const struct nuc_meta *m, int64_t dim, int64_t rows)
 {
@@ -438,6 +441,47 @@ static void emit_rows_view(struct nuc_emission *e, const struct nuc_node *node)
     emit_name(e, node, base);
     e->values[tensor_of(e, node)].offset +=
         row_bytes(&source->vals[0], dim, nuc_integer(node, NUC_ARG(NUCLEON_ROWS_VIEW, start), 0));
+}
+
+/* As it is or by another name. */
+static bool is_read_by_delegate(const struct nuc_node *node)
+{
+    for (uint32_t i = 0; i < node->n_users; i++) {
+        const struct nuc_node *user = node->users[i];
+        bool names =
+            nuc_op_family(user->op) == NUC_FAMILY_VIEW ||
+            nuc_op_is_in(user->op, NUC_OPS(NUC_OP_NUCLEON_PERMUTE_VIEW, NUC_OP_NUCLEON_ROWS_VIEW, NUC_OP_SLICE));
+        if (user->op == NUC_OP_CALL_DELEGATE || (names && is_read_by_delegate(user)))
+            return true;
+    }
+    return false;
+}
+
+/*
+ * A slice whose bytes lie together in what it is cut from is another name for them, unless that is a parameter. The NPU
+ * reads from multiples of 16 bytes.
+ */
+static void emit_slice(struct nuc_emission *e, const struct nuc_node *node)
+{
+    const struct nuc_node *source = nuc_arg_node(node, NUC_SELF);
+    const uint32_t *base = source != NULL ? e->value_of[source->id] : NULL;
+
+    if (base == NULL || !e->names_rows || e->places[node->id].part || !nuc_cuts_rows(node) ||
+        e->values[base[0]].storage == NUC_NO_STORAGE) {
+        emit_kernel(e, node);
+        return;
+    }
+    const struct nuc_meta *m = &source->vals[0];
+    int64_t dim = nuc_dim(node, NUC_ARG(SLICE, dim), 0, m->rank);
+    int64_t start = nuc_slice_end(nuc_integer(node, NUC_ARG(SLICE, start), 0), m->sizes[dim]);
+    size_t offset = e->values[base[0]].offset + row_bytes(m, dim, start);
+    if (offset % NPU_ALIGNMENT != 0 && is_read_by_delegate(node)) {
+        emit_kernel(e, node);
+        return;
+    }
+    emit_name(e, node, base[0]);
+    e->values[tensor_of(e, node)].offset = offset;
+    e->n_named_rows++;
 }
 
 /* The storage of the whole, made before its parts are. */
@@ -538,6 +582,9 @@ static void emit_node(struct nuc_emission *e, const struct nuc_node *node)
     case NUC_OP_NUCLEON_ROWS_VIEW:
         emit_rows_view(e, node);
         break;
+    case NUC_OP_SLICE:
+        emit_slice(e, node);
+        break;
     case NUC_OP_NUCLEON_JOINED_ROWS: /* its parts are there */
         add_results(e, node);
         break;
@@ -563,12 +610,13 @@ void nuc_emit_writes(struct nuc_emission *e)
     }
 }
 
-struct nuc_emission *nuc_emit_graph(struct nuc_graph *g, bool keep_order)
+struct nuc_emission *nuc_emit_graph(struct nuc_graph *g, bool keep_order, bool names_rows)
 {
     struct nuc_emission *e = nuc_alloc(g->cx, sizeof *e);
 
     e->cx = g->cx;
     e->g = g;
+    e->names_rows = names_rows;
     e->shared = keep_order ? NULL : nuc_alloc(g->cx, sizeof *e->shared);
     e->value_of = nuc_alloc_array(g->cx, (size_t)g->next_id + 1, sizeof(*e->value_of));
     add_constant(e, (struct nuc_span){NULL, 0});

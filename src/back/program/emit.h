@@ -114,6 +114,8 @@ struct nuc_emission {
     uint32_t **value_of;              /* by node id: value indices of its tensors */
     struct nuc_emit_place *places;    /* by node id: of what is computed inside of another value */
     struct nuc_shared_values *shared; /* NULL: each call has values of its own, as ExecuTorch's emitter makes them */
+    bool names_rows;                  /* slices are, where they can be: */
+    uint32_t n_named_rows;            /* so many */
     const struct nuc_node *current;   /* node under way */
     uint32_t *scratch_of; /* by delegate: storage of its scratch, or NUC_NO_STORAGE; NULL: none is planned */
     struct nuc_plan plan; /* addresses are those of the storages */
@@ -123,8 +125,11 @@ struct nuc_emission {
 uint32_t nuc_emit_storage(struct nuc_emission *e, size_t bytes, const struct nuc_node *node, uint32_t result,
                           const char *form);
 
-/* Values and instructions of the graph, in its order; with keep_order each call has values of its own. */
-struct nuc_emission *nuc_emit_graph(struct nuc_graph *g, bool keep_order);
+/*
+ * Values and instructions of the graph, in its order; with keep_order each call has values of its own. names_rows: no
+ * instruction for slices whose bytes lie together.
+ */
+struct nuc_emission *nuc_emit_graph(struct nuc_graph *g, bool keep_order, bool names_rows);
 
 /*
  * Addresses of all storages. Unless o->keep_order is set, instructions are put into the order that needs the least

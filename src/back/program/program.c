@@ -63,15 +63,24 @@ static void report(const struct nuc_emission *e, struct nuc_program_memory_repor
         out->constants = nuc_align_up(out->constants, 16) + e->constants[i].size;
 }
 
+#define MOST_FOR_NAMES 50 /* 2 % */
+
 static struct nuc_emission *emit(struct nuc_graph *g, const struct nuc_program_options *o)
 {
     nuc_legalize_dim_orders(g, o->keep_order);
     nuc_settle_states(g);
     if (!o->keep_order)
         nuc_sink_constant_operators(g);
-    struct nuc_emission *e = nuc_emit_graph(g, o->keep_order);
+    struct nuc_emission *e = nuc_emit_graph(g, o->keep_order, !o->keep_order);
     nuc_plan_program(e, o);
-    return e;
+    if (e->n_named_rows == 0)
+        return e;
+    /* A name keeps all of what it is a part of: not where that takes noticeably more memory. */
+    struct nuc_emission *copies = nuc_emit_graph(g, false, false);
+    struct nuc_program_options quick = *o;
+    quick.plan_effort = 1 << 16;
+    nuc_plan_program(copies, &quick);
+    return e->plan.size > copies->plan.size + copies->plan.size / MOST_FOR_NAMES ? copies : e;
 }
 
 size_t nuc_plan_graph(struct nuc_graph *g, const struct nuc_program_options *o)

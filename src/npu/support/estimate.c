@@ -1,5 +1,6 @@
 #include "npu/support/estimate.h"
 
+#include "ir/args.h"
 #include "ir/recurrent_args.h"
 #include "npu/support/kernel_cycles.h"
 
@@ -345,7 +346,7 @@ uint64_t nuc_estimate_cpu(const struct nuc_target *target, const struct nuc_node
     const struct nuc_kernel_costs *c = in_float && !converts ? &target->costs.real : &target->costs.int8;
     struct nuc_recurrent r;
 
-    if (work_of(node) == WORK_NONE || is_static_work(node))
+    if (work_of(node) == WORK_NONE || is_static_work(node) || nuc_cuts_rows(node))
         return 0;
     uint64_t modelled = call_cycles(c, node);
     if (modelled > 0)

@@ -556,7 +556,7 @@ double nuc_litert_layer_products(const struct nuc_node *node)
 static bool computes(const struct nuc_node *node)
 {
     return nuc_is_call(node) && node->n_vals > 0 && nuc_op_kind(node->op) != NUC_KIND_GRAPH &&
-           nuc_op_family(node->op) != NUC_FAMILY_VIEW &&
+           nuc_op_family(node->op) != NUC_FAMILY_VIEW && !nuc_cuts_rows(node) &&
            !nuc_op_is_in(node->op, NUC_OPS(NUC_OP_NUCLEON_PERMUTE_VIEW, NUC_OP_NUCLEON_ROWS_VIEW,
                                            NUC_OP_NUCLEON_JOINED_ROWS, NUC_OP_CALL_DELEGATE, NUC_OP_ALLOC));
 }

@@ -1,0 +1,121 @@
+/*
+ * What a loop does to each part of one value alone, as the linear layer of a cell's input: the same layer, norm or
+ * function of every index of a dimension becomes one of the whole value, whose results are cut into the parts. One
+ * product of many rows takes a fraction of the time of many products of one row.
+ */
+#include "ir/args.h"
+#include "ir/op_list.h"
+#include "rewrite/insert.h"
+#include "rewrite/pass_list.h"
+
+#define FEWEST_STEPS 3
+#define MOST_ELEMENTS 16384 /* of a result that is more than twice as large as what is read */
+
+/* One index of a dimension that is not the last one. */
+struct step {
+    struct nuc_node *whole;
+    int64_t dim, at;
+    bool squeezed; /* the dimension is gone */
+};
+
+static bool read_step(const struct nuc_node *node, struct step *s)
+{
+    const struct nuc_node *value = nuc_arg_node(node, NUC_SELF), *slice = value;
+
+    s->squeezed = value != NULL && value->op == NUC_OP_SQUEEZE_DIM;
+    if (s->squeezed)
+        slice = nuc_arg_node(value, NUC_SELF);
+    s->whole = slice != NULL && slice->op == NUC_OP_SLICE ? nuc_arg_node(slice, NUC_SELF) : NULL;
+    if (s->whole == NULL || nuc_is_static(s->whole))
+        return false;
+    const struct nuc_meta *m = &s->whole->vals[0];
+    s->dim = nuc_dim(slice, NUC_ARG(SLICE, dim), 0, m->rank);
+    if (s->dim < 0 || s->dim + 1 >= m->rank || slice->vals[0].sizes[s->dim] != 1 || m->sizes[s->dim] == 1)
+        return false;
+    s->at = nuc_slice_end(nuc_integer(slice, NUC_ARG(SLICE, start), 0), m->sizes[s->dim]);
+    return !s->squeezed || nuc_dim(value, NUC_ARG(SQUEEZE_DIM, dim), 0, m->rank) == s->dim;
+}
+
+static bool is_same_argument(const struct nuc_arg *a, const struct nuc_arg *b)
+{
+    if (a->kind != b->kind)
+        return false;
+    if (a->kind == NUC_ARG_NODE)
+        return a->u.node == b->u.node && nuc_is_static(a->u.node);
+    if (a->kind == NUC_ARG_INTS)
+        return a->count == 1 && b->count == 1 && a->u.ints[0] == b->u.ints[0];
+    return a->kind == NUC_ARG_FLOAT  ? nuc_numbers_equal(a->u.f, b->u.f)
+           : a->kind == NUC_ARG_BOOL ? a->u.b == b->u.b
+                                     : a->kind == NUC_ARG_NONE;
+}
+
+/* Functions of the last dimension, or of each value. */
+#define BY_ROWS NUC_OPS(NUC_OP_LINEAR, NUC_OP_LAYER_NORM, NUC_OP_RELU, NUC_OP_TANH, NUC_OP_SIGMOID, NUC_OP_SILU)
+
+static bool is_same_of(const struct nuc_node *node, const struct nuc_node *other, const struct step *s)
+{
+    struct step of;
+    bool same = other->op == node->op && other->n_args == node->n_args && other->n_users > 0 && !other->in_place &&
+                read_step(other, &of) && of.whole == s->whole && of.dim == s->dim;
+
+    for (uint32_t i = 1; same && i < node->n_args; i++)
+        same = is_same_argument(&node->args[i], &other->args[i]);
+    return same;
+}
+
+/* The nodes that do the same to other steps of the value, `node` among them; NULL: to few or to less than half of it.
+ */
+static struct nuc_node **same_of(struct nuc_graph *g, const struct nuc_node *node, const struct step *s,
+                                 uint32_t *count)
+{
+    struct nuc_node **found = NULL;
+    size_t capacity = 0;
+
+    *count = 0;
+    for (uint32_t i = 0; i < s->whole->n_users; i++) {
+        struct nuc_node *slice = s->whole->users[i];
+        for (uint32_t k = 0; k < slice->n_users; k++) {
+            struct nuc_node *user = slice->users[k];
+            bool squeezes = user->op == NUC_OP_SQUEEZE_DIM;
+            for (uint32_t r = 0; r < (squeezes ? user->n_users : 1); r++) {
+                struct nuc_node *reader = squeezes ? user->users[r] : user;
+                if (!is_same_of(node, reader, s))
+                    continue;
+                found = nuc_grow(g->cx, found, &capacity, *count + 1, sizeof(*found));
+                found[(*count)++] = reader;
+            }
+        }
+    }
+    return *count >= FEWEST_STEPS && 2 * (int64_t)*count >= s->whole->vals[0].sizes[s->dim] ? found : NULL;
+}
+
+/* Of the earliest node, in front of which nothing else reads a part. */
+static bool join_steps(struct nuc_graph *g, struct nuc_node *node)
+{
+    struct step s;
+    uint32_t count;
+
+    if (node->n_users == 0 || !read_step(node, &s))
+        return false;
+    struct nuc_node **same = same_of(g, node, &s, &count);
+    const struct nuc_meta *m = &s.whole->vals[0], *row = &node->vals[0];
+    const int64_t elements = nuc_elements(row) * m->sizes[s.dim];
+    if (same == NULL || !is_same_of(node, node, &s) ||
+        (elements > MOST_ELEMENTS && elements > 2 * (int64_t)nuc_elements(m)))
+        return false;
+    struct nuc_node *all = nuc_emit_like(g, node, node, NUC_ARGS(nuc_node_arg(s.whole)));
+    for (uint32_t i = 0; i < count; i++) {
+        struct step of;
+        read_step(same[i], &of);
+        struct nuc_node *part = nuc_insert_slice(g, same[i], all, of.dim, of.at, of.at + 1);
+        if (of.squeezed)
+            part = nuc_insert_with_dim(g, same[i], NUC_OP_SQUEEZE_DIM, part, of.dim);
+        nuc_replace_uses(g, same[i], part, NULL);
+    }
+    return true;
+}
+
+bool nuc_join_steps(struct nuc_graph *g)
+{
+    return nuc_rewrite_each(g, BY_ROWS, join_steps);
+}
