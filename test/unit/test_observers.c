@@ -434,6 +434,26 @@ static void a_reach_goes_beyond_many_values(void **state)
     assert_true(max == 14);
 }
 
+/*
+ * Ends whose excesses beyond their mean, 2, are as an exponential distribution's; with one value a sample the end would
+ * be farther than one and a half mean excesses, 1.25, beyond the largest: there it stays. Fewer show no tail.
+ */
+static void long_tails_reach_farther(void **state)
+{
+    static const float ends[] = {0.5f, 0.75f, 1, 1.25f, 1.25f, 1.5f, 1.5f, 2.125f, 2.25f, 2.5f, 3.25f, 6.125f};
+    struct nuc_extremes e = {.n_samples = 0}, few = {.n_samples = 0};
+    float min = 0, max = 6.125f, seen = 6.125f;
+
+    for (uint32_t i = 0; i < 12; i++)
+        nuc_extremes_add(*state, &e, i, (struct nuc_range){0, ends[i]}, unbounded, 1);
+    nuc_extremes_widen(&e, -1, 255, &min, &max);
+    assert_true(fabs((double)max - (6.125 + 1.5 * 1.25)) < 1e-5);
+    for (uint32_t i = 4; i < 12; i++)
+        nuc_extremes_add(*state, &few, i, (struct nuc_range){0, ends[i]}, unbounded, 1);
+    nuc_extremes_widen(&few, -1, 255, &min, &seen);
+    assert_true(min == 0 && seen == 6.125f);
+}
+
 static void many_values_leave_none(void **state)
 {
     struct nuc_extremes e = {.n_samples = 0};
@@ -510,6 +530,7 @@ int main(void)
         STATE_TEST(weights_of_one_sign_keep_their_largest),
         STATE_TEST(min_max_finds_every_place),
         STATE_TEST(few_values_leave_room),
+        STATE_TEST(long_tails_reach_farther),
         STATE_TEST(many_values_leave_none),
         STATE_TEST(bounds_stay),
         STATE_TEST(a_reach_goes_beyond_many_values),

@@ -116,6 +116,35 @@ static double highest(const struct end *e, bool *alone)
     return most;
 }
 
+/* Samples beyond their mean that tell of a tail. */
+#define LEAST_OF_TAIL 5
+
+/* Variance of the excesses of normally distributed values beyond their mean, relative to the square of their mean. */
+#define SPREAD_OF_NORMAL (PI / 2 - 1)
+
+/* Mean excesses that the end of a tail may lie beyond what was seen: one out of 4.5 n samples goes beyond these. */
+#define MOST_EXCESSES 1.5
+
+/* The end when what samples have beyond their mean is distributed exponentially; what was seen when it has no tail. */
+static double end_of_tail(const struct end *e, double mean, double most, double cost)
+{
+    double sum = 0, squares = 0;
+    uint32_t count = 0;
+
+    for (uint32_t i = 0; i < e->count; i++) {
+        const double excess = fmax(value(e, i) - mean, 0);
+        sum += excess;
+        squares += excess * excess;
+        count += excess > 0;
+    }
+    if (count < LEAST_OF_TAIL)
+        return most;
+    const double b = sum / count, spread = (squares - sum * b) / (count - 1);
+    if (spread < SPREAD_OF_NORMAL * b * b)
+        return most;
+    return fmin(mean + b * log(b * count / e->count / cost), most + MOST_EXCESSES * b);
+}
+
 /* Where the end belongs: beyond what was seen, or there. The other end of the range is at `other`. */
 static double unseen_end(const struct end *e, double center, double other, double rounding, double reach)
 {
@@ -128,7 +157,8 @@ static double unseen_end(const struct end *e, double center, double other, doubl
     double v = b * (above > b * PI * PI / 6 ? above : b * PI * PI / 6);
     double gain = log(b / (rounding * width));
     double squares = (above > 0 ? above * above : 0) + 2 * v * gain;
-    double t = squares > 0 ? center + sqrt(squares) : most;
+    double t = reach >= 0 && squares > 0 ? center + sqrt(squares) : most;
+    t = fmax(t, end_of_tail(e, m, most, rounding * width));
     if (reach > 0)
         t = fmax(t, m + reach * b);
     return t > most ? t : most;
