@@ -224,7 +224,7 @@ static size_t measure_part(struct nuc_model *m, bool equalizes, unsigned part, d
     if (equalizes)
         nuc_quantize_equalize(m->calibration, 1 - part);
     struct nuc_calibration *fresh = nuc_calibration_of(m, NUC_ACCURACY_FAST, m->settings->o.bias_correction);
-    size_t count = nuc_width_measure(fresh, m->calibration, part, errors);
+    size_t count = nuc_quantize_measure(fresh, m->calibration, part, errors);
     if (equalizes)
         nuc_quantize_undo_equalize(m->calibration);
     nuc_leave_sub_arena(m->c->cx, memory);

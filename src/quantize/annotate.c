@@ -1,8 +1,82 @@
 /* Walks the graph and applies the patterns. */
+#include <math.h>
 
+#include "ir/args.h"
 #include "ir/float_chain.h"
 #include "ir/masks.h"
 #include "quantize/adopt.h"
+
+/* ---- the concat cluster of the reference ---- */
+
+static enum nuc_cluster cluster_of(const struct nuc_node *node)
+{
+    return nuc_pattern_of(NUC_SIDE_NPU, node->op)->cluster;
+}
+
+static bool is_relu(const struct nuc_node *node)
+{
+    return cluster_of(node) == NUC_CLUSTER_RELU ||
+           (cluster_of(node) == NUC_CLUSTER_CLAMP &&
+            nuc_joins_compute(node, nuc_pattern_of(NUC_SIDE_NPU, node->op), true) && isinf(nuc_bounds_of(node).max));
+}
+
+static bool is_fusable_compute(const struct nuc_node *node)
+{
+    const struct nuc_quant_pattern *p = nuc_pattern_of(NUC_SIDE_NPU, node->op);
+
+    return p->cluster == NUC_CLUSTER_COMPUTE && node->n_vals == 1 && node->vals[0].rank <= p->joint_rank;
+}
+
+static bool is_cluster(struct nuc_node *const *inputs, uint32_t count)
+{
+    for (uint32_t i = 0; i < count; i++) {
+        const struct nuc_node *n = inputs[i];
+        bool equal = cluster_of(n) == cluster_of(inputs[0]) || (is_relu(n) && is_relu(inputs[0]));
+        if (cluster_of(n) <= NUC_CLUSTER_COMPUTE || !nuc_joins_compute(n, nuc_pattern_of(NUC_SIDE_NPU, n->op), true) ||
+            !equal)
+            return false;
+        const struct nuc_node *compute = nuc_arg_node(n, NUC_SELF);
+        if (compute == NULL || !is_fusable_compute(compute))
+            return false;
+    }
+    return count > 0;
+}
+
+static void annotate_cluster(struct nuc_annotator *a, struct nuc_node *cat)
+{
+    struct nuc_node **inputs;
+    uint32_t count = nuc_group_members(a, cat, &inputs);
+
+    if (!is_cluster(inputs, count))
+        return;
+    for (uint32_t i = 0; i < count; i++) {
+        struct nuc_node *compute = nuc_arg_node(inputs[i], NUC_SELF);
+        if (compute == NULL)
+            continue;
+        nuc_annotate_like(a, compute, nuc_annotate_node);
+        if (a->by_id[compute->id] != NULL)
+            a->by_id[compute->id]->output.kind = NUC_QSPEC_NONE;
+    }
+    for (uint32_t i = 0; i < count; i++) {
+        nuc_annotate_like(a, inputs[i], nuc_annotate_alone);
+        if (a->by_id[inputs[i]->id] != NULL)
+            a->by_id[inputs[i]->id]->n_inputs = 0;
+    }
+    if (a->by_id[inputs[0]->id] != NULL)
+        nuc_group_share(a, cat, inputs, count, (struct nuc_place){inputs[0], NULL});
+}
+
+/*
+ * The reference's first step: a concatenation of equal activations, each after a convolution or fully connected layer.
+ * Compute operators are quantized together with their activations, and the activations like the concatenation.
+ */
+static void annotate_concat_clusters(struct nuc_annotator *a)
+{
+    for (struct nuc_node *n = a->g->first; n != NULL; n = n->next) {
+        if (n->op == NUC_OP_CAT && a->by_id[n->id] == NULL && nuc_is_quantizable(n))
+            annotate_cluster(a, n);
+    }
+}
 
 /* ---- the graph ---- */
 
@@ -28,7 +102,7 @@ static void annotate_compatibly(struct nuc_annotator *a, const struct nuc_quanti
             a->next_waiting[n->id] = a->waiting[nuc_form_index(n)];
             a->waiting[nuc_form_index(n)] = n;
         }
-        nuc_annotate_concat_clusters(a);
+        annotate_concat_clusters(a);
         for (struct nuc_node *n = a->g->first; n != NULL; n = n->next) {
             const struct nuc_quant_pattern *p = nuc_pattern_of(NUC_SIDE_NPU, n->op);
             if (p->form == NUC_FORM_NONE || nuc_is_extension(p, n) || a->applied[nuc_form_index(n)])

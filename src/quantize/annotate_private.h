@@ -69,14 +69,18 @@ void nuc_annotate_node(struct nuc_annotator *a, struct nuc_node *node);
 void nuc_annotate_like(struct nuc_annotator *a, struct nuc_node *node,
                        void (*annotate)(struct nuc_annotator *, struct nuc_node *));
 
+/*
+ * The tensors of the group: the elements of the list, or both arguments. What is written at indices is requantized: a
+ * value that goes round, as a cache does, keeps its own parameters; where it is added, the node computes in float.
+ */
+uint32_t nuc_group_members(const struct nuc_annotator *a, const struct nuc_node *node, struct nuc_node ***out);
+
+/* The node's result and these of its tensors have the parameters at `source`. */
+void nuc_group_share(struct nuc_annotator *a, struct nuc_node *node, struct nuc_node *const *inputs, uint32_t count,
+                     struct nuc_place source);
+
 /* Operators all of whose tensors have the same parameters: NUC_FORM_PAIR and NUC_FORM_LIST. */
 void nuc_annotate_group(struct nuc_annotator *a, struct nuc_node *node);
-
-/*
- * The reference's first step: a concatenation of equal activations, each after a convolution or fully connected layer.
- * Compute operators are quantized together with their activations, and the activations like the concatenation.
- */
-void nuc_annotate_concat_clusters(struct nuc_annotator *a);
 
 /*
  * Leaves in float what brings an input of the model to one scale, by constants of its columns or by its own mean and

@@ -5,6 +5,7 @@
 #include "ir/masks.h"
 #include "quantize/search/bias_correction.h"
 #include "quantize/search/choice_samples.h"
+#include "quantize/search/effect.h"
 #include "quantize/search/equalize.h"
 #include "quantize/search/range_choice.h"
 
@@ -436,6 +437,36 @@ void nuc_quantize_sample(struct nuc_calibration *c, const void *const *inputs)
     open_evaluator(c);
     nuc_quantize_step(c, nuc_sequence_inputs(c->sequence, inputs));
     nuc_sequence_advance(c->sequence, c->evaluator);
+}
+
+/* ---- kept samples once more ---- */
+
+const void *const *nuc_kept_sample(const struct nuc_calibration *c, size_t index)
+{
+    return index < c->samples->count ? (const void *const *)c->samples->inputs[index] : NULL;
+}
+
+size_t nuc_quantize_measure(struct nuc_calibration *c, const struct nuc_calibration *observed, unsigned part,
+                            double *errors)
+{
+    struct nuc_choice_samples *kept = observed->samples;
+    for (size_t k = 0; k < kept->count; k++) {
+        if (kept->part[k] != part)
+            nuc_quantize_step(c, nuc_kept_sample(observed, k));
+    }
+    nuc_calibration_parameters(c);
+    struct nuc_converted q = nuc_convert_graph(c, c->means == NULL ? NULL : nuc_corrected_biases(c, NUC_NO_FOLD));
+    c->samples = kept;
+    struct nuc_sample_figures *figures = nuc_sample_figures_new(c);
+    size_t all = kept->count, count = kept->count = nuc_samples_to_measure(c);
+    nuc_measure_converted(c, &q, kept->part, part, figures, &(struct nuc_effects *){NULL});
+    kept->count = all;
+    c->samples = NULL;
+    for (size_t k = 0; k < count; k++) {
+        if (kept->part[k] == part)
+            errors[k] = figures[k].error * (double)kept->count;
+    }
+    return count;
 }
 
 /* ---- results ---- */

@@ -113,6 +113,16 @@ void nuc_quantize_begin(struct nuc_calibration *c);
 /* The same as a sample with the states after the user inputs, as nuc_kept_sample() gives them. */
 void nuc_quantize_step(struct nuc_calibration *c, const void *const *inputs);
 
+/*
+ * errors[k] of the samples of a part that `observed` kept, as nuc_held_out_error() has them, when the fresh calibration
+ * `c` of another annotation is made with those of the other part. Returns how many of both parts would be measured.
+ */
+size_t nuc_quantize_measure(struct nuc_calibration *c, const struct nuc_calibration *observed, unsigned part,
+                            double *errors);
+
+/* A sample that is kept, to observe it once more; NULL beyond the last. */
+const void *const *nuc_kept_sample(const struct nuc_calibration *c, size_t index);
+
 /* Chooses ranges by the samples so far: conversion does it where nobody asked before. */
 void nuc_quantize_choose(struct nuc_calibration *c);
 

@@ -96,7 +96,7 @@ static void try(struct nuc_model *prepared, void *arg)
     m->widened = prepared->widened;
     m->cpu_nodes = NULL;
     for (unsigned part = 0; t->measures && part < 2; part++)
-        t->out.n_samples = nuc_width_measure(fresh(m), observed, part, t->out.errors);
+        t->out.n_samples = nuc_quantize_measure(fresh(m), observed, part, t->out.errors);
     for (size_t k = 0; k < t->out.n_samples; k++)
         t->out.error += t->out.errors[k] / (double)t->out.n_samples;
     m->calibration = fresh(m);

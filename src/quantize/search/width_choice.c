@@ -556,33 +556,3 @@ double nuc_width_propose(const struct nuc_width_search *s, const struct nuc_widt
     close_over(&p);
     return fmax(p.cycles - before, 1); /* conversions that it does without may be more than it takes */
 }
-
-/* ---- trials ---- */
-
-const void *const *nuc_kept_sample(const struct nuc_calibration *c, size_t index)
-{
-    return index < c->samples->count ? (const void *const *)c->samples->inputs[index] : NULL;
-}
-
-size_t nuc_width_measure(struct nuc_calibration *c, const struct nuc_calibration *observed, unsigned part,
-                         double *errors)
-{
-    struct nuc_choice_samples *kept = observed->samples;
-    for (size_t k = 0; k < kept->count; k++) {
-        if (kept->part[k] != part)
-            nuc_quantize_step(c, nuc_kept_sample(observed, k));
-    }
-    nuc_calibration_parameters(c);
-    struct nuc_converted q = nuc_convert_graph(c, c->means == NULL ? NULL : nuc_corrected_biases(c, NUC_NO_FOLD));
-    c->samples = kept;
-    struct nuc_sample_figures *figures = nuc_sample_figures_new(c);
-    size_t all = kept->count, count = kept->count = nuc_samples_to_measure(c);
-    nuc_measure_converted(c, &q, kept->part, part, figures, &(struct nuc_effects *){NULL});
-    kept->count = all;
-    c->samples = NULL;
-    for (size_t k = 0; k < count; k++) {
-        if (kept->part[k] == part)
-            errors[k] = figures[k].error * (double)kept->count;
-    }
-    return count;
-}

@@ -6,7 +6,7 @@
 #ifndef NUC_QUANTIZE_SEARCH_WIDTH_CHOICE_H
 #define NUC_QUANTIZE_SEARCH_WIDTH_CHOICE_H
 
-#include "quantize/quantize.h"
+#include "quantize/calibration.h"
 
 /* Cycles of wider numbers. */
 struct nuc_width_costs {
@@ -66,15 +66,5 @@ size_t nuc_held_out_samples(const struct nuc_calibration *c);
 
 /* Computed in float as the graph is annotated. */
 bool nuc_is_float_anyway(const struct nuc_calibration *c, const struct nuc_node *node);
-
-/*
- * errors[k] of the samples of a part that `observed` kept, as nuc_held_out_error() has them, when the fresh calibration
- * `c` of another annotation is made with those of the other part. Returns how many of both parts would be measured.
- */
-size_t nuc_width_measure(struct nuc_calibration *c, const struct nuc_calibration *observed, unsigned part,
-                         double *errors);
-
-/* A sample that is kept, to observe it once more; NULL beyond the last. */
-const void *const *nuc_kept_sample(const struct nuc_calibration *c, size_t index);
 
 #endif
