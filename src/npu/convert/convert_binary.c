@@ -1,5 +1,5 @@
 /* Elementwise operators of two operands: parameters as LiteRT prepares them, broadcasting as strides. */
-#include "npu/convert/convert_private.h"
+#include "npu/convert/conversion.h"
 
 static void set_multiplier(int32_t *multiplier, int32_t *shift, double scale)
 {

@@ -2,7 +2,7 @@
 #include <string.h>
 
 #include "algorithms/constant_channels.h"
-#include "npu/convert/convert_private.h"
+#include "npu/convert/conversion.h"
 
 /* The simulated accumulators take this many products of one row of a window. */
 #define MAX_RUN 65536

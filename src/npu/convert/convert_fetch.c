@@ -5,7 +5,7 @@
  */
 
 #include "algorithms/plan.h"
-#include "npu/convert/convert_private.h"
+#include "npu/convert/conversion.h"
 
 /* Windows with bytes, in order, and where each is staged. */
 struct staged {

@@ -3,7 +3,7 @@
  * operator are functions of one tensor, its result is one, too, and its table replaces theirs. Byte for byte the same.
  */
 #include "device/base/microcode_binary.h"
-#include "npu/convert/convert_private.h"
+#include "npu/convert/conversion.h"
 
 /* The node that computes tensor `t` as a function of each value of another, or NULL. */
 static const struct nuc_cv_node *function_of(const struct nuc_cv *cv, int32_t t)

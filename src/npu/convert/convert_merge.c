@@ -4,7 +4,7 @@
  * tables are composed, both also across operators that only move values, and operators that keep all bytes in place
  * become aliases of their input.
  */
-#include "npu/convert/convert_private.h"
+#include "npu/convert/conversion.h"
 
 /* The node that computes a tensor used once only and not given out, else NULL. */
 static struct nuc_cv_node *only_producer(struct nuc_cv *cv, int32_t tensor)

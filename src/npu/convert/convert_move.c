@@ -1,7 +1,7 @@
 /* Operators that move values: transposes, pads, concatenations, slices, mirror pads, resizes. */
 #include <math.h>
 
-#include "npu/convert/convert_private.h"
+#include "npu/convert/conversion.h"
 
 /* A copy in the making: int8 elements, strides in bytes. */
 struct move {

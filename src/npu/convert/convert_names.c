@@ -3,7 +3,7 @@
 
 #include "host/text.h"
 
-#include "npu/convert/convert_private.h"
+#include "npu/convert/conversion.h"
 
 void nuc_cv_collect_handles(struct nuc_cv *cv)
 {

@@ -1,6 +1,6 @@
 /* The order of operators that keeps the fewest bytes live, where the graph leaves a choice. */
 #include "algorithms/plan.h"
-#include "npu/convert/convert_private.h"
+#include "npu/convert/conversion.h"
 
 /* The problem under construction: one operator per node that is left, one buffer per tensor. */
 struct choice {

@@ -1,7 +1,7 @@
 /* Addresses: where in the scratch buffer each intermediate lies, or which input or output it is. */
 
 #include "algorithms/plan.h"
-#include "npu/convert/convert_private.h"
+#include "npu/convert/conversion.h"
 
 /* The life of tensors' buffers in calls, and what may be written in place. */
 struct lives {

@@ -1,8 +1,134 @@
 /*
- * Operands in rows: which kernels read a tensor that lies in another one with gaps between its rows. Elementwise
- * operators, reductions and moves have strides, matrix products rows, windows pixels with a pitch.
+ * Operands in rows: how a tensor is read that lies in another one with gaps between its rows, and which kernels do.
+ * Elementwise operators, reductions and moves have strides, matrix products rows, windows pixels with a pitch.
  */
-#include "npu/convert/convert_private.h"
+#include <string.h>
+
+#include "npu/convert/conversion.h"
+
+bool nuc_cv_strides(const struct nuc_cv *cv, const struct nuc_lt_tensor *t, const struct nuc_cv_layout *layout,
+                    int64_t *stride)
+{
+    int64_t step = (int64_t)nuc_dtype_size(t->dtype), row = layout->row;
+
+    (void)cv;
+    for (uint32_t d = t->rank; d-- > 0;) {
+        int64_t next = step * t->shape[d];
+        stride[d] = step;
+        if (row > 0 && t->shape[d] > 1) {
+            if (step % row == 0)
+                stride[d] = step / row * layout->pitch;
+            else if (row % next != 0)
+                return false;
+        }
+        step = next;
+    }
+    return true;
+}
+
+/*
+ * Makes two dimensions of the one of `t` in which rows of the layout end, which so has strides where it has none as it
+ * is. Returns that dimension, or -1 where there is no need.
+ */
+static int32_t split_at_rows(struct nuc_lt_tensor *t, const struct nuc_cv_layout *layout)
+{
+    int64_t step = (int64_t)nuc_dtype_size(t->dtype), row = layout->row;
+
+    for (uint32_t d = t->rank; d-- > 0 && t->rank < NUC_MAX_RANK; step *= t->shape[d]) {
+        int32_t inner = row > step && row < step * t->shape[d] && row % step == 0 ? (int32_t)(row / step) : 1;
+        if (inner == 1 || t->shape[d] % inner != 0)
+            continue;
+        memmove(t->shape + d + 1, t->shape + d, (t->rank - d) * sizeof *t->shape);
+        t->shape[d] /= inner;
+        t->shape[d + 1] = inner;
+        t->rank++;
+        return (int32_t)d;
+    }
+    return -1;
+}
+
+bool nuc_cv_turn(const struct nuc_cv *cv, const struct nuc_cv_node *n, struct nuc_cv_turned *out)
+{
+    const struct nuc_lt_tensor *x = nuc_cv_x(cv, n), *y = nuc_cv_y(cv, n);
+    int64_t perm[NUC_MAX_RANK], stride[NUC_MAX_RANK];
+    struct nuc_lt_tensor rows = *x;
+    struct nuc_cv_place place;
+    uint32_t seen = 0;
+
+    out->rank = 0;
+    if (y->rank != x->rank || nuc_cv_integers(cv, n, 1, NUC_MAX_RANK, perm) != x->rank ||
+        !nuc_cv_find_place(cv, n->input, &place))
+        return false;
+    int32_t split = split_at_rows(&rows, &place.layout);
+    if (!nuc_cv_strides(cv, &rows, &place.layout, stride))
+        return false;
+    for (uint32_t i = 0; i < x->rank; i++) {
+        int32_t from = nuc_lt_axis(perm[i], x->rank);
+        if (from < 0 || (seen >> from & 1u) || y->shape[i] != x->shape[from])
+            return false;
+        seen |= 1u << from;
+        uint32_t in = (uint32_t)from + (split >= 0 && from > split);
+        for (uint32_t k = 0; k < (from == split ? 2u : 1u); k++) {
+            out->size[out->rank] = rows.shape[in + k];
+            out->stride[out->rank] = stride[in + k];
+            out->of[out->rank++] = i;
+        }
+    }
+    return true;
+}
+
+int32_t nuc_cv_turned_alias(const struct nuc_cv *cv, int32_t tensor, bool *turned)
+{
+    int64_t bytes = nuc_cv_bytes(cv, tensor);
+    int32_t t = tensor;
+
+    while (!cv->tensors[t].turned && cv->tensors[t].alias != t)
+        t = cv->tensors[t].alias;
+    *turned = cv->tensors[t].turned;
+    return nuc_cv_bytes(cv, t) == bytes ? t : -1;
+}
+
+bool nuc_cv_matrix_strides(const struct nuc_cv *cv, int32_t tensor, int64_t stride[3])
+{
+    const struct nuc_lt_tensor *t = &cv->graph->tensors[tensor];
+    struct nuc_cv_turned lies = {.rank = t->rank};
+    int64_t wanted[3] = {1, 1, 1}, size = 1, step = 0;
+    struct nuc_cv_place place;
+    bool turned;
+    int32_t alias = nuc_cv_turned_alias(cv, tensor, &turned);
+
+    if (t->rank < 2 || !nuc_cv_find_place(cv, tensor, &place) || (turned && alias < 0))
+        return false;
+    if (turned ? !nuc_cv_turn(cv, &cv->nodes[cv->tensors[alias].producer], &lies)
+               : !nuc_cv_strides(cv, t, &place.layout, lies.stride))
+        return false;
+    for (uint32_t i = 0; i < t->rank; i++) {
+        wanted[i + 3 < t->rank ? 0 : i + 3 - t->rank] *= t->shape[i];
+        lies.size[i] = turned ? lies.size[i] : t->shape[i];
+    }
+    /* Dimensions as they lie, from the innermost one, are split and joined into those of the matrices. */
+    for (uint32_t d = 3, k = lies.rank; d-- > 0;) {
+        int64_t next = 0;
+        stride[d] = 0;
+        for (int64_t left = wanted[d]; left > 1;) {
+            if (size == 1 && k == 0)
+                return false;
+            if (size == 1) {
+                size = lies.size[--k];
+                step = lies.stride[k];
+                continue;
+            }
+            int64_t taken = left < size ? left : size;
+            if (left % taken != 0 || size % taken != 0 || (next != 0 && step != next))
+                return false;
+            stride[d] = stride[d] != 0 ? stride[d] : step;
+            next = step *= taken;
+            left /= taken;
+            size /= taken;
+        }
+    }
+    return true;
+}
 
 int32_t nuc_cv_in_pitch(const struct nuc_cv *cv, int32_t tensor)
 {

@@ -1,9 +1,10 @@
-/* What the kernels of the converter share: tensors as they see them, references, records. */
+/* What the kernels of the converter share: tensors as they see them and where they lie, references, records. */
 #include <assert.h>
+#include <math.h>
 #include <stdarg.h>
 #include <string.h>
 
-#include "npu/convert/convert_private.h"
+#include "npu/convert/conversion.h"
 
 _Noreturn void nuc_cv_fail(const struct nuc_cv *cv, const struct nuc_cv_node *n, const char *format, ...)
 {
@@ -42,6 +43,13 @@ struct nuc_cv_params nuc_cv_params(const struct nuc_cv *cv, const struct nuc_cv_
     return (struct nuc_cv_params){t->quant.scale[0], (int32_t)zero};
 }
 
+int32_t nuc_cv_quantized(struct nuc_cv_params p, float value)
+{
+    float q = roundf(value / p.scale);
+
+    return nuc_clamp_i32(p.zero + (int32_t)fminf(fmaxf(q, -1024.0f), 1024.0f), INT8_MIN, INT8_MAX);
+}
+
 bool nuc_cv_same_params(const struct nuc_cv *cv, const struct nuc_cv_node *n, const struct nuc_lt_tensor *a,
                         const struct nuc_lt_tensor *b)
 {
@@ -49,6 +57,16 @@ bool nuc_cv_same_params(const struct nuc_cv *cv, const struct nuc_cv_node *n, co
         return true;
     struct nuc_cv_params pa = nuc_cv_params(cv, n, a), pb = nuc_cv_params(cv, n, b);
     return pa.zero == pb.zero && !(pa.scale < pb.scale) && !(pa.scale > pb.scale);
+}
+
+void nuc_cv_clamp(const struct nuc_cv *cv, const struct nuc_cv_node *n, enum nuc_lt_activation activation, int32_t *low,
+                  int32_t *high)
+{
+    struct nuc_cv_params p = nuc_cv_params(cv, n, nuc_cv_y(cv, n));
+    struct nuc_lt_bounds bounds = nuc_lt_bounds(activation);
+
+    *low = nuc_clamp_i32(nuc_cv_quantized(p, bounds.low), n->clamp_min, n->clamp_max);
+    *high = nuc_clamp_i32(nuc_cv_quantized(p, bounds.high), n->clamp_min, n->clamp_max);
 }
 
 uint32_t nuc_cv_integers(const struct nuc_cv *cv, const struct nuc_cv_node *n, uint32_t i, uint32_t max, int64_t *out)
@@ -89,6 +107,67 @@ bool nuc_cv_add_dimension(struct nuc_cv_dimensions *d, int64_t size, int64_t a, 
     d->a[last] = (int32_t)a;
     d->b[last] = (int32_t)b;
     return true;
+}
+
+/* ---- places ---- */
+
+int64_t nuc_cv_bytes(const struct nuc_cv *cv, int32_t tensor)
+{
+    const struct nuc_lt_tensor *t = &cv->graph->tensors[tensor];
+
+    return nuc_lt_elements(t) * (int64_t)nuc_dtype_size(t->dtype);
+}
+
+bool nuc_cv_compose(struct nuc_cv_layout *layout, int64_t bytes, const struct nuc_cv_layout *outer)
+{
+    int64_t first = outer->row > 0 ? layout->at / outer->row : 0, rest = layout->at - first * outer->row;
+
+    if (outer->row == 0) {
+        layout->at += outer->at;
+        return true;
+    }
+    if (layout->row > 0) {
+        if (layout->pitch % outer->row != 0 || rest + layout->row > outer->row)
+            return false;
+        layout->pitch = layout->pitch / outer->row * outer->pitch;
+    } else if (rest + bytes > outer->row) {
+        if (rest != 0 || bytes % outer->row != 0)
+            return false;
+        layout->row = outer->row;
+        layout->pitch = outer->pitch;
+    }
+    layout->at = outer->at + first * outer->pitch + rest;
+    return true;
+}
+
+bool nuc_cv_find_place(const struct nuc_cv *cv, int32_t tensor, struct nuc_cv_place *place)
+{
+    int64_t bytes = nuc_cv_bytes(cv, tensor);
+
+    *place = (struct nuc_cv_place){tensor, {0, 0, 0}};
+    while (cv->tensors[place->holder].alias != place->holder) {
+        const struct nuc_cv_tensor *t = &cv->tensors[place->holder];
+        if (!nuc_cv_compose(&place->layout, bytes, &t->inside))
+            return false;
+        place->holder = t->alias;
+    }
+    return true;
+}
+
+struct nuc_cv_place nuc_cv_place(const struct nuc_cv *cv, int32_t tensor)
+{
+    struct nuc_cv_place place;
+
+    if (!nuc_cv_find_place(cv, tensor, &place))
+        nuc_fail(cv->cx, NUC_INTERNAL, "%s: tensor %d has no place", cv->model->file, tensor);
+    return place;
+}
+
+bool nuc_cv_in_scratch(const struct nuc_cv *cv, int32_t tensor)
+{
+    const struct nuc_cv_tensor *s = &cv->tensors[tensor];
+
+    return !s->constant && s->input_index < 0 && s->output_index < 0;
 }
 
 /* ---- output ---- */

@@ -1,7 +1,7 @@
 /* Reductions, softmax, and tables. */
 #include <math.h>
 
-#include "npu/convert/convert_private.h"
+#include "npu/convert/conversion.h"
 
 static void set_dimensions(const struct nuc_cv *cv, const struct nuc_cv_node *n, uint32_t axes, struct nuc_mc_reduce *d)
 {

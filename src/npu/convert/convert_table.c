@@ -6,7 +6,7 @@
 #include <math.h>
 
 #include "device/base/microcode_binary.h"
-#include "npu/convert/convert_private.h"
+#include "npu/convert/conversion.h"
 
 struct curve {
     struct nuc_cv_params in, out;
@@ -25,20 +25,12 @@ static struct nuc_multiplier float_ratio(float a, float b)
     return nuc_multiplier_from_scale((double)(a / b));
 }
 
-/* The int8 value nearest to a real one. */
-static int32_t quantized(struct nuc_cv_params p, float value)
-{
-    float q = roundf(value / p.scale);
-
-    return nuc_clamp_i32(p.zero + (int32_t)fminf(fmaxf(q, -1024.0f), 1024.0f), INT8_MIN, INT8_MAX);
-}
-
 static int8_t clip(const struct curve *c, int q)
 {
     struct nuc_multiplier m = float_ratio(c->in.scale, c->out.scale);
     int32_t v = nuc_saturate_i32((int64_t)c->out.zero + nuc_requantize(q - c->in.zero, m));
 
-    return (int8_t)nuc_clamp_i32(v, quantized(c->out, c->low), quantized(c->out, c->high));
+    return (int8_t)nuc_clamp_i32(v, nuc_cv_quantized(c->out, c->low), nuc_cv_quantized(c->out, c->high));
 }
 
 static int8_t requantized(const struct curve *c, int q)
@@ -231,14 +223,4 @@ const int8_t *nuc_cv_table(struct nuc_cv *cv, const struct nuc_cv_node *n)
         return table;
     }
     return nuc_cv_is_binary(code) ? scalar_table(cv, n) : NULL;
-}
-
-void nuc_cv_clamp(const struct nuc_cv *cv, const struct nuc_cv_node *n, enum nuc_lt_activation activation, int32_t *low,
-                  int32_t *high)
-{
-    struct nuc_cv_params p = nuc_cv_params(cv, n, nuc_cv_y(cv, n));
-    struct nuc_lt_bounds bounds = nuc_lt_bounds(activation);
-
-    *low = nuc_clamp_i32(quantized(p, bounds.low), n->clamp_min, n->clamp_max);
-    *high = nuc_clamp_i32(quantized(p, bounds.high), n->clamp_min, n->clamp_max);
 }

@@ -3,7 +3,7 @@
 
 #include <string.h>
 
-#include "npu/convert/convert_private.h"
+#include "npu/convert/conversion.h"
 
 /* ---- operators ---- */
 

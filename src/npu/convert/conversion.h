@@ -1,6 +1,6 @@
 /* State of a conversion, shared by the files convert_*.c. */
-#ifndef NUC_NPU_CONVERT_CONVERT_PRIVATE_H
-#define NUC_NPU_CONVERT_CONVERT_PRIVATE_H
+#ifndef NUC_NPU_CONVERT_CONVERSION_H
+#define NUC_NPU_CONVERT_CONVERSION_H
 
 #include "device/base/fixed_point.h"
 #include "device/base/microcode_header.h"
@@ -113,6 +113,16 @@ const struct nuc_lt_tensor *nuc_cv_y(const struct nuc_cv *cv, const struct nuc_c
 struct nuc_cv_params nuc_cv_params(const struct nuc_cv *cv, const struct nuc_cv_node *n, const struct nuc_lt_tensor *t);
 bool nuc_cv_same_params(const struct nuc_cv *cv, const struct nuc_cv_node *n, const struct nuc_lt_tensor *a,
                         const struct nuc_lt_tensor *b);
+
+/* The int8 value nearest to a real one. */
+int32_t nuc_cv_quantized(struct nuc_cv_params p, float value);
+
+/*
+ * The range of the result: the operator's fused activation, then merged ones. Clamping both ends of a range by the
+ * next gives the range of the two clamps after each other, also when they do not meet.
+ */
+void nuc_cv_clamp(const struct nuc_cv *cv, const struct nuc_cv_node *n, enum nuc_lt_activation activation, int32_t *low,
+                  int32_t *high);
 
 /* The int32 (or int64) values of constant operand `i`. Fails when it is absent, not constant or of another type. */
 uint32_t nuc_cv_integers(const struct nuc_cv *cv, const struct nuc_cv_node *n, uint32_t i, uint32_t max, int64_t *out);
@@ -231,12 +241,6 @@ uint32_t nuc_cv_opcode(int32_t code);
 
 /* convert_table.c: the table of an operator that is a function of one int8 value, NULL for others. */
 const int8_t *nuc_cv_table(struct nuc_cv *cv, const struct nuc_cv_node *n);
-/*
- * The range of the result: the operator's fused activation, then merged ones. Clamping both ends of a range by the
- * next gives the range of the two clamps after each other, also when they do not meet.
- */
-void nuc_cv_clamp(const struct nuc_cv *cv, const struct nuc_cv_node *n, enum nuc_lt_activation activation, int32_t *low,
-                  int32_t *high);
 
 /* convert_binary.c */
 struct nuc_mc_binary nuc_cv_binary(const struct nuc_cv *cv, const struct nuc_cv_node *n, uint32_t *opcode);
