@@ -344,3 +344,28 @@ _Noreturn void nuc_expand_fail(struct nuc_graph *g, const struct nuc_node *node,
     va_end(args);
     nuc_fail(g->cx, NUC_UNSUPPORTED, "%s: %s: %s", g->file, nuc_node_text(g->cx, node), what);
 }
+
+void nuc_expand_check(struct nuc_graph *g, const struct nuc_node *node, const struct nuc_node *value)
+{
+    const struct nuc_meta *stated = &node->vals[0], *made = &value->vals[0];
+
+    if (value->is_tuple != node->is_tuple || stated->dtype != made->dtype || !nuc_same_sizes(stated, made))
+        nuc_fail(g->cx, NUC_BAD_INPUT, "%s: %s: the archive states %s, the operator makes %s", g->file,
+                 nuc_node_text(g->cx, node), nuc_meta_text(g->cx, stated), nuc_meta_text(g->cx, made));
+}
+
+void nuc_expand_item(struct nuc_graph *g, struct nuc_node *tuple, uint32_t index, struct nuc_node *value)
+{
+    for (uint32_t i = tuple->n_users; i > 0; i--) {
+        struct nuc_node *item = tuple->users[i - 1];
+        if (!nuc_is_item(item, index))
+            continue;
+        const char *name = item->name;
+        bool is_new = value->id > item->id && !nuc_is_placeholder(value);
+        nuc_expand_check(g, item, value);
+        nuc_replace_uses(g, item, value, NULL);
+        nuc_remove_node(g, item);
+        if (is_new)
+            nuc_rename(g, value, name);
+    }
+}

@@ -105,4 +105,10 @@ bool nuc_is_item_read(const struct nuc_node *tuple, uint32_t index);
 _Noreturn void nuc_expand_fail(struct nuc_graph *g, const struct nuc_node *node, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
 
+/* The archive says what the operator makes; what stands for it makes the same, or its arguments were read wrongly. */
+void nuc_expand_check(struct nuc_graph *g, const struct nuc_node *node, const struct nuc_node *value);
+
+/* `value` becomes item `index` of the tuple, whose stated type and sizes it has to have. */
+void nuc_expand_item(struct nuc_graph *g, struct nuc_node *tuple, uint32_t index, struct nuc_node *value);
+
 #endif

@@ -65,7 +65,4 @@ struct nuc_labelled nuc_contract(struct nuc_graph *g, struct nuc_node *node, str
 struct nuc_node *nuc_order_labels(struct nuc_graph *g, struct nuc_node *node, struct nuc_labelled x,
                                   const uint8_t *labels);
 
-/* `value` becomes item `index` of the tuple, whose stated type and sizes it has to have. */
-void nuc_expand_item(struct nuc_graph *g, struct nuc_node *tuple, uint32_t index, struct nuc_node *value);
-
 #endif

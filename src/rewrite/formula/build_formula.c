@@ -12,17 +12,6 @@ enum { MAX_DEPTH = 128, MAX_ARGS = 24 };
 
 /* ---- messages ---- */
 
-_Noreturn void nuc_formula_fail(const struct nuc_formula_site *s, const char *format, ...)
-{
-    char what[NUC_MESSAGE_SIZE];
-    va_list args;
-
-    va_start(args, format);
-    vsnprintf(what, sizeof what, format, args);
-    va_end(args);
-    nuc_expand_fail(s->g, s->node, "%s", what);
-}
-
 _Noreturn static void does_not_fit(const struct nuc_formula_site *s, const char *name)
 {
     nuc_formula_fail(s, "'%s' does not take its arguments: export the model again", name);

@@ -205,5 +205,8 @@ void nuc_formulas_check(struct nuc_context *cx)
     }
     for (size_t i = 0; i < nuc_n_formula_rows; i++)
         nuc_check_formula(formulas, cx, &nuc_formula_rows[i]);
-    nuc_patterns_check(formulas);
+    for (size_t i = 0; i < nuc_n_patterns; i++)
+        nuc_check_pattern(formulas, cx, nuc_pattern_rows[i].title, nuc_pattern_at(formulas, i));
+    for (size_t i = 0; i < nuc_n_changes; i++)
+        nuc_check_pattern(formulas, cx, nuc_changes[i].name, nuc_change_at(formulas, i));
 }

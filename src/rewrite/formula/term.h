@@ -58,6 +58,26 @@ struct nuc_definition {
     const char *parameters[10];
     struct nuc_formula body;
 };
+
+struct nuc_pattern_row {
+    enum nuc_pattern_use use;
+    const char *title, *text;
+};
+extern const struct nuc_pattern_row nuc_pattern_rows[];
+extern const size_t nuc_n_patterns;
+
+struct nuc_pattern;
+struct nuc_formulas {
+    struct nuc_context *cx;
+    struct nuc_arena *arena;
+    struct nuc_formula **read;        /* by row; NULL: not yet */
+    uint16_t first[NUC_OP_COUNT + 1]; /* rows of operator i: order[first[i]] up to order[first[i + 1]] */
+    uint16_t *order;
+    const struct nuc_definition **definitions;
+    const struct nuc_pattern **patterns;
+    const struct nuc_pattern **changes;
+};
+
 extern const char *const nuc_definition_texts[][2]; /* {"name(parameters)", text}, up to a NULL */
 
 /* Fails with NUC_INTERNAL, naming `title` and the place. */
@@ -66,6 +86,11 @@ void nuc_read_definition(struct nuc_context *cx, const char *signature, const ch
 
 /* One expression. */
 struct nuc_term *nuc_read_term(struct nuc_context *cx, const char *title, const char *text);
+
+/* Rows as they are read, each once: of formulas, of patterns.def and of changes.def. */
+const struct nuc_formula *nuc_formula_at(struct nuc_formulas *f, size_t row);
+const struct nuc_pattern *nuc_pattern_at(struct nuc_formulas *f, size_t row);
+const struct nuc_pattern *nuc_change_at(struct nuc_formulas *f, size_t row);
 
 /* The definition of that name, or NULL. */
 const struct nuc_definition *nuc_find_definition(struct nuc_formulas *f, const char *name);
@@ -96,8 +121,7 @@ struct nuc_formula_site {
 };
 
 /* Fails with NUC_UNSUPPORTED naming the node that is rewritten. */
-_Noreturn void nuc_formula_fail(const struct nuc_formula_site *s, const char *format, ...)
-    __attribute__((format(printf, 2, 3)));
+#define nuc_formula_fail(site, ...) nuc_expand_fail((site)->g, (site)->node, __VA_ARGS__)
 
 /* The text; {term} in it stands for a value. */
 const char *nuc_formula_text(struct nuc_formula_site *s, const char *text);
@@ -131,8 +155,7 @@ bool nuc_pattern_keeps_sizes(const struct nuc_formula_site *s);
 /* A row, its text read first; fails with NUC_INTERNAL naming the operator (check.c). */
 void nuc_check_formula(struct nuc_formulas *formulas, struct nuc_context *cx, const struct nuc_formula_row *row);
 
-/* All rows of patterns.def; one of them (check.c). */
-void nuc_patterns_check(struct nuc_formulas *formulas);
+/* A row of patterns.def or changes.def (check.c). */
 void nuc_check_pattern(struct nuc_formulas *formulas, struct nuc_context *cx, const char *title,
                        const struct nuc_pattern *p);
 
