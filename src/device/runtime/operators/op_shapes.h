@@ -36,16 +36,19 @@ static inline uint32_t nuc_dim_of(const struct nuc_tensor *t, const struct nuc_v
     return (uint32_t)(value->u.i < 0 ? value->u.i + (t->rank > 0 ? t->rank : 1) : value->u.i);
 }
 
-/* Output positions of a pool; with ceil_mode a last window that starts inside the input or the padding before it. */
-static inline int64_t nuc_pooled_size(int64_t in, int64_t kernel, int64_t stride, int64_t padding, int64_t dilation,
-                                      bool ceil_mode)
+/*
+ * Output positions of a pool whose window reaches over so many positions; with ceil_mode a last window that starts
+ * inside the input or the padding before it. Padding and stride are at most 2^24. Of 32 bits: a division of 64 bits is
+ * a function of 1,000 bytes.
+ */
+static inline int32_t nuc_pooled_size(int32_t in, uint32_t reach, int32_t stride, int32_t padding, bool ceil_mode)
 {
-    int64_t room = in + 2 * padding - dilation * (kernel - 1) - 1 + (ceil_mode ? stride - 1 : 0);
+    uint32_t room = (uint32_t)in + 2 * (uint32_t)padding + (ceil_mode ? (uint32_t)stride - 1 : 0);
 
-    if (room < 0)
+    if (room < reach)
         return 0;
-    int64_t size = room / stride + 1;
-    return ceil_mode && (size - 1) * stride >= in + padding ? size - 1 : size;
+    uint32_t last = (room - reach) / (uint32_t)stride;
+    return (int32_t)(ceil_mode && last * (uint32_t)stride >= (uint32_t)in + (uint32_t)padding ? last : last + 1);
 }
 
 /* Two ints of 32 bits out of a list; one stands for both, none for the fallback. False for any other number of them. */

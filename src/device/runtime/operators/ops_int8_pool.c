@@ -42,8 +42,9 @@ static bool read_pool(struct nuc_kernel_context *cx, const struct nuc_args_pool 
         p->kernel[d] = (int32_t)nuc_list_int(cx, a->kernel_size, d);
         p->stride[d] = (int32_t)nuc_list_int(cx, a->stride, d);
         p->padding[d] = (int32_t)nuc_list_int(cx, a->padding, d);
-        fits = fits && p->out_size[d] == nuc_pooled_size(p->in_size[d], p->kernel[d], p->stride[d], p->padding[d],
-                                                         p->dilation[d], ceil_mode);
+        fits = fits &&
+               p->out_size[d] == nuc_pooled_size(p->in_size[d], (uint32_t)((p->kernel[d] - 1) * p->dilation[d] + 1),
+                                                 p->stride[d], p->padding[d], ceil_mode);
     }
     return nuc_need(cx, fits, NUC_TEXT("argument 'out' has the wrong height or width"));
 }

@@ -178,9 +178,12 @@ static bool pool_windows(struct nuc_kernel_context *cx, const struct nuc_value *
         !nuc_need(cx, p->padding[0] <= p->kernel[0] / 2 && p->padding[1] <= p->kernel[1] / 2,
                   NUC_TEXT("argument 'padding' is more than half of 'kernel_size'")))
         return false;
-    for (int d = 0; d < 2; d++)
-        fits = fits && p->out_size[d] == nuc_pooled_size(p->in_size[d], p->kernel[d], p->stride[d], p->padding[d],
-                                                         p->dilation[d], ceil_mode);
+    for (int d = 0; d < 2; d++) {
+        int64_t reach = (int64_t)p->dilation[d] * (p->kernel[d] - 1) + 1;
+        fits =
+            fits && reach <= UINT32_MAX &&
+            p->out_size[d] == nuc_pooled_size(p->in_size[d], (uint32_t)reach, p->stride[d], p->padding[d], ceil_mode);
+    }
     return nuc_need(cx, fits, NUC_TEXT("argument 'out' has the wrong height or width"));
 }
 
