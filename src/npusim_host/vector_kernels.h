@@ -586,29 +586,55 @@ VEC_MAXIMUM_OF(64)
 #define VEC_ZIP_LOW(a, b) VEC_BYTES_OF(a, b, 0, 16, 1, 17, 2, 18, 3, 19, 4, 20, 5, 21, 6, 22, 7, 23)
 #define VEC_ZIP_HIGH(a, b) VEC_BYTES_OF(a, b, 8, 24, 9, 25, 10, 26, 11, 27, 12, 28, 13, 29, 14, 30, 15, 31)
 
-/* A tile of 16 x 16 bytes. */
-VEC_INLINE void vec_transpose_tile(const int8_t *in, ptrdiff_t in_row, int8_t *out, ptrdiff_t out_row)
-{
-    vec_bytes16 v[16], w[16];
-
-    VEC_UNROLL
-    for (int i = 0; i < 16; i++)
-        v[i] = *(const vec_loose16 *)(in + i * in_row);
-    VEC_UNROLL
-    for (int round = 0; round < 4; round++) {
-        VEC_UNROLL
-        for (int i = 0; i < 8; i++) {
-            w[2 * i] = VEC_ZIP_LOW(v[i], v[i + 8]);
-            w[2 * i + 1] = VEC_ZIP_HIGH(v[i], v[i + 8]);
-        }
-        VEC_UNROLL
-        for (int i = 0; i < 16; i++)
-            v[i] = w[i];
+/* A tile of 16 columns; with 64 rows, one of 16 in each 128 bits. */
+#define VEC_TRANSPOSE_OF(rows, load, low, high)                                                                        \
+    VEC_INLINE void vec_transpose_##rows(const int8_t *in, ptrdiff_t in_row, int8_t *out, ptrdiff_t out_row)           \
+    {                                                                                                                  \
+        vec_bytes##rows v[16], w[16];                                                                                  \
+                                                                                                                       \
+        VEC_UNROLL                                                                                                     \
+        for (int i = 0; i < 16; i++)                                                                                   \
+            v[i] = load(in + i * in_row, 16 * in_row);                                                                 \
+        VEC_UNROLL                                                                                                     \
+        for (int round = 0; round < 4; round++) {                                                                      \
+            VEC_UNROLL                                                                                                 \
+            for (int i = 0; i < 8; i++) {                                                                              \
+                w[2 * i] = low(v[i], v[i + 8]);                                                                        \
+                w[2 * i + 1] = high(v[i], v[i + 8]);                                                                   \
+            }                                                                                                          \
+            VEC_UNROLL                                                                                                 \
+            for (int i = 0; i < 16; i++)                                                                               \
+                v[i] = w[i];                                                                                           \
+        }                                                                                                              \
+        VEC_UNROLL                                                                                                     \
+        for (int i = 0; i < 16; i++)                                                                                   \
+            *(vec_loose##rows *)(out + i * out_row) = v[i];                                                            \
     }
-    VEC_UNROLL
-    for (int i = 0; i < 16; i++)
-        *(vec_loose16 *)(out + i * out_row) = v[i];
+
+#define VEC_ROW_OF(in, step) (*(const vec_loose16 *)(in))
+
+VEC_TRANSPOSE_OF(16, VEC_ROW_OF, VEC_ZIP_LOW, VEC_ZIP_HIGH)
+#ifdef __AVX512BW__
+#define VEC_TALL 64
+#define VEC_ZIPPED(unpack, a, b) ((vec_bytes64)unpack((__m512i)(a), (__m512i)(b)))
+#define VEC_ZIP_LOW_64(a, b) VEC_ZIPPED(_mm512_unpacklo_epi8, a, b)
+#define VEC_ZIP_HIGH_64(a, b) VEC_ZIPPED(_mm512_unpackhi_epi8, a, b)
+
+VEC_INLINE vec_bytes64 vec_rows_of(const int8_t *in, ptrdiff_t step)
+{
+    __m512i v = _mm512_castsi128_si512(_mm_loadu_si128((const void *)in));
+
+    v = _mm512_inserti32x4(v, _mm_loadu_si128((const void *)(in + step)), 1);
+    v = _mm512_inserti32x4(v, _mm_loadu_si128((const void *)(in + 2 * step)), 2);
+    return (vec_bytes64)_mm512_inserti32x4(v, _mm_loadu_si128((const void *)(in + 3 * step)), 3);
 }
+
+VEC_TRANSPOSE_OF(64, vec_rows_of, VEC_ZIP_LOW_64, VEC_ZIP_HIGH_64)
+#define vec_transpose_tall vec_transpose_64
+#else
+#define VEC_TALL 16 /* rows of the largest tile */
+#define vec_transpose_tall vec_transpose_16
+#endif
 
 /* Three rows next to each other in the output: planes of an image become pixels. Returns the columns it did. */
 static int32_t vec_transpose_three(const int8_t *in, ptrdiff_t in_row, int32_t columns, int8_t *out)
@@ -633,11 +659,17 @@ static void vec_transpose(const int8_t *in, ptrdiff_t in_row, int32_t rows, int3
                           ptrdiff_t out_row)
 {
     if (rows >= 16 && columns >= 16) {
-        for (int32_t r = 0; r < rows; r += 16) {
-            int32_t row = vec_smaller(r, rows - 16);
+        for (int32_t r = 0, tall; r < rows; r += tall) {
+            tall = rows - r >= VEC_TALL ? VEC_TALL : 16;
+            int32_t row = vec_smaller(r, rows - tall);
             for (int32_t c = 0; c < columns; c += 16) {
                 int32_t column = vec_smaller(c, columns - 16);
-                vec_transpose_tile(in + row * in_row + column, in_row, out + column * out_row + row, out_row);
+                const int8_t *from = in + row * in_row + column;
+                int8_t *to = out + column * out_row + row;
+                if (tall == VEC_TALL)
+                    vec_transpose_tall(from, in_row, to, out_row);
+                else
+                    vec_transpose_16(from, in_row, to, out_row);
             }
         }
         return;
