@@ -41,8 +41,8 @@
  * both roundings, but for negative halves, which go up. Of rectified results, where something is shifted right.
  *
  * VEC_BOUNDED: (h + round - (v < 0)) >> right. A negative v whose h is 0 gives 0 with and without the 1 taken off. This
- * form and those above are for |v| below VEC_LIMIT and multipliers of 0 and more: nothing saturates or wraps. What kernels
- * pack from the lower words of lanes is below VEC_WORD, too.
+ * form and those above are for |v| below VEC_LIMIT and multipliers of 0 and more: nothing saturates or wraps. What
+ * kernels pack from the lower words of lanes is below VEC_WORD, too.
  *
  * VEC_ANY: as fixed_point.h has it, the remainder of the shift compared with its half, and the zero point added in 32
  * bits. Exact for all but the multiplier INT32_MIN.

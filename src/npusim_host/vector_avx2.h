@@ -8,6 +8,7 @@
 #include "npusim_host/vector.h"
 
 #define VEC_TILE_PIXELS 4
+#define VEC_TILE_LONG 4
 #define VEC_TILE_BLOCKS 1
 #define VEC_TILE_WIDE 2
 #define VEC_BLOCK 16

@@ -8,6 +8,7 @@
 #include "npusim_host/vector.h"
 
 #define VEC_TILE_PIXELS 8
+#define VEC_TILE_LONG 16 /* pixels of a tile of one block: with 8 each accumulator waits for itself */
 #define VEC_TILE_BLOCKS 2
 #define VEC_TILE_WIDE 8 /* blocks of a tile of one pixel */
 #define VEC_BLOCK 64
@@ -101,8 +102,9 @@ static inline vec_i32 vec_from_word(vec_i32 v)
 /* The lower words of two vectors, in the order of packing within 128 bits. */
 static inline __m512i vec_words_of(vec_i32 a, vec_i32 b)
 {
-    const __m512i from = _mm512_set_epi64(0x003E003C003A0038, 0x001E001C001A0018, 0x0036003400320030, 0x0016001400120010,
-                                          0x002E002C002A0028, 0x000E000C000A0008, 0x0026002400220020, 0x0006000400020000);
+    const __m512i from =
+        _mm512_set_epi64(0x003E003C003A0038, 0x001E001C001A0018, 0x0036003400320030, 0x0016001400120010,
+                         0x002E002C002A0028, 0x000E000C000A0008, 0x0026002400220020, 0x0006000400020000);
 
     return _mm512_permutex2var_epi16(a, from, b);
 }

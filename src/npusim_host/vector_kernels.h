@@ -108,7 +108,7 @@ VEC_INLINE void vec_store_row(const vec_i32 *v, const struct vec_output *o, int8
 }
 
 /* The results of a tile, by block. */
-VEC_INLINE void vec_store_tile(const struct vec_gemm *g, const vec_i32 (*v)[8], const int pixels, const int blocks,
+VEC_INLINE void vec_store_tile(const struct vec_gemm *g, const vec_i32 (*v)[16], const int pixels, const int blocks,
                                int8_t *out)
 {
     const int each = blocks == 1 ? 4 : 2, packed = VEC_ROW > 1 ? pixels / each * each : 0;
@@ -156,7 +156,7 @@ VEC_INLINE void vec_finish_pixel(const struct vec_gemm *g, vec_i32 *acc, const i
 VEC_INLINE void vec_tile(const struct vec_gemm *g, const int8_t *const *segment, ptrdiff_t at, const int pixels,
                          const int blocks, const bool staged, int8_t *out)
 {
-    vec_i32 acc[8][8], result[8][8];
+    vec_i32 acc[16][8], result[8][16];
     const uint8_t *w = g->weights;
 
     VEC_UNROLL
@@ -265,6 +265,20 @@ static void vec_tiles_any(const struct vec_gemm *g, int32_t first, const int8_t 
         vec_tiles_of(g, first, segment, at, pixels, tiles, VEC_TILE_BLOCKS, false, out);
 }
 
+/* As many tiles of one block as the pixels fill. Returns their pixels. */
+static int32_t vec_tiles_long(const struct vec_gemm *g, int32_t first, const int8_t *const *segment, int32_t pixels,
+                              int8_t *out)
+{
+    const struct vec_gemm own = vec_gemm_from(g, first);
+    int32_t tiles = VEC_TILE_LONG > VEC_TILE_PIXELS ? pixels / VEC_TILE_LONG : 0;
+
+    if (tiles > 0 && VEC_OFFSET && g->staged)
+        vec_tiles(&own, segment, 0, VEC_TILE_LONG, tiles, 1, true, out);
+    else if (tiles > 0)
+        vec_tiles(&own, segment, 0, VEC_TILE_LONG, tiles, 1, false, out);
+    return tiles * VEC_TILE_LONG;
+}
+
 static void vec_tile_wide(const struct vec_gemm *g, int32_t first, const int8_t *const *segment, int8_t *out)
 {
     const struct vec_gemm own = vec_gemm_from(g, first);
@@ -275,12 +289,21 @@ static void vec_tile_wide(const struct vec_gemm *g, int32_t first, const int8_t 
         vec_tile(&own, segment, 0, 1, VEC_TILE_WIDE, false, out);
 }
 
-/* Pixels are split into tiles of about the same size: 5 and 5 rather than 8 and 2. */
+/* `blocks` of the pixels from `at` on, in tiles of about the same size: 5 and 5 rather than 8 and 2. */
+static void vec_gemm_tiles(const struct vec_gemm *g, int32_t first, const int8_t *const *segment, int32_t at,
+                           int32_t pixels, int32_t blocks, int8_t *out)
+{
+    int32_t tiles = (pixels + VEC_TILE_PIXELS - 1) / VEC_TILE_PIXELS, n = (pixels + tiles - 1) / tiles;
+    int32_t whole = pixels - (n - 1) * tiles, rest = at + whole * n; /* tiles of n; those after `rest` have one less */
+
+    vec_tiles_any(g, first, segment, at * g->pixel, n, whole, blocks, out + at * g->out_pixel);
+    if (whole < tiles)
+        vec_tiles_any(g, first, segment, rest * g->pixel, n - 1, tiles - whole, blocks, out + rest * g->out_pixel);
+}
+
 static void vec_gemm_row(const struct vec_gemm *g, const int8_t *const *segment, int32_t pixels, int8_t *out)
 {
     int32_t n_blocks = (g->columns + VEC_LANES - 1) / VEC_LANES;
-    int32_t tiles = (pixels + VEC_TILE_PIXELS - 1) / VEC_TILE_PIXELS, n = (pixels + tiles - 1) / tiles;
-    int32_t whole = pixels - (n - 1) * tiles, rest = whole * n; /* tiles of n; those after `rest` have one less */
 
     for (int32_t first = 0, blocks; first < n_blocks; first += blocks, out += blocks * VEC_LANES) {
         blocks = n_blocks - first >= VEC_TILE_BLOCKS ? VEC_TILE_BLOCKS : 1;
@@ -289,9 +312,9 @@ static void vec_gemm_row(const struct vec_gemm *g, const int8_t *const *segment,
             blocks = VEC_TILE_WIDE;
             continue;
         }
-        vec_tiles_any(g, first, segment, 0, n, whole, blocks, out);
-        if (whole < tiles)
-            vec_tiles_any(g, first, segment, rest * g->pixel, n - 1, tiles - whole, blocks, out + rest * g->out_pixel);
+        int32_t done = blocks == 1 ? vec_tiles_long(g, first, segment, pixels, out) : 0;
+        if (done < pixels)
+            vec_gemm_tiles(g, first, segment, done, pixels - done, blocks, out);
     }
 }
 
