@@ -132,7 +132,10 @@ bool vec_params_set(struct vec_params *p, int32_t lane, uint64_t bound, int32_t 
 bool vec_params_set_word(struct vec_params *p, int32_t lane, uint64_t bound, int32_t multiplier, int32_t shift);
 void vec_params_close(const struct vec_isa *isa, struct vec_params *p, const struct vec_output *o, int32_t *bias);
 
-/* Makes set lanes those of VEC_LINE or VEC_BENT, and adds to the biases. False: nothing is done. */
+/*
+ * Makes lanes, whose results are below VEC_WORD, those of VEC_LINE or VEC_BENT, and adds to the biases. False: nothing
+ * is done.
+ */
 bool vec_params_bend(struct vec_params *p, const struct vec_output *o, int32_t *bias);
 
 #define VEC_WORTH_LINES 64 /* results of an output: with fewer of them searching takes longer */

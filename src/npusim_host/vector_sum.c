@@ -230,9 +230,6 @@ bool vec_params_bend(struct vec_params *p, const struct vec_output *o, int32_t *
             *b = b[-1];
         else if (p->multiplier[i] != 0 && !find_bend(b, o, p->multiplier[i], p->right[i]))
             return false;
-        /* Beyond the accumulators of results, too, what the line gives stays inside 16 bits. */
-        if (ldexp((double)p->bound * (double)b->weight, -b->bits) >= (double)VEC_WORD)
-            return false;
     }
     for (int32_t i = 0; i < VEC_LANES; i++) {
         const struct bend *b = &bends[i];

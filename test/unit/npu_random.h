@@ -12,6 +12,7 @@ struct generator {
     uint32_t seed;
     bool dense;
     bool extreme; /* sums far beyond what a network has, in many channels of every call */
+    bool alike;   /* multipliers of channels as a network's layer has them, near each other */
 };
 
 static inline uint32_t random_bits(struct generator *g)
@@ -47,7 +48,7 @@ static inline void random_clamp(struct generator *g, int32_t *low, int32_t *high
 static inline void usual_pair(struct generator *g, int32_t *multiplier, int32_t *shift)
 {
     *multiplier = (int32_t)((1u << 30) + random_bits(g) * 64u % (1u << 30));
-    *shift = range(g, -13, 0);
+    *shift = g->alike ? range(g, -9, -4) : range(g, -13, 0);
 }
 
 /* Now and then any pair the verifier takes. */
@@ -64,7 +65,7 @@ static inline void random_pair(struct generator *g, int32_t *multiplier, int32_t
 static inline struct nuc_mc_ref random_requant(struct program *p, struct generator *g, int32_t n)
 {
     int32_t pairs[2 * 512];
-    bool unusual = g->extreme || (!g->dense && random_bits(g) % 4 == 0);
+    bool unusual = g->extreme || (!g->dense && !g->alike && random_bits(g) % 4 == 0);
 
     for (int32_t i = 0; i < n; i++)
         (unusual ? random_pair : usual_pair)(g, &pairs[2 * i], &pairs[2 * i + 1]);
@@ -84,6 +85,8 @@ static inline struct nuc_mc_ref random_bias(struct program *p, struct generator 
     int32_t bias[512];
     int32_t most = !g->dense && random_bits(g) % 16 == 0 ? INT32_MAX / 2 : 9000;
 
+    if (g->alike && random_bits(g) % 4 == 0) /* results that leave 16 bits */
+        most = 1 << 20;
     for (int32_t i = 0; i < n; i++)
         bias[i] = g->extreme && random_bits(g) % 2 ? extreme_bias(g) : range(g, -most, most);
     return program_weights(p, bias, (uint32_t)n * 4);

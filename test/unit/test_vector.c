@@ -443,6 +443,20 @@ static void linear_operators_agree(void **state)
     }
 }
 
+/* Layers whose requantizations are lines, or are none because of what their results may be. */
+static void layers_of_lines_agree(void **state)
+{
+    struct generator g = {.seed = 433, .alike = true};
+
+    for (int n = 0; n < 2 * CASES; n++) {
+        struct program *p = program_new();
+        union nuc_mc_record r;
+        uint32_t opcode = (n % 2 ? random_depthwise : random_pointwise)(p, &g, &r, n);
+        program_call(p, opcode, &r);
+        check(p);
+    }
+}
+
 static void options_are_checked(void **state)
 {
     struct program *p = program_new();
@@ -476,7 +490,8 @@ int main(void)
         cmocka_unit_test(every_path_agrees),         cmocka_unit_test(extreme_sums_agree),
         cmocka_unit_test(sums_are_linear),           cmocka_unit_test(ties_are_not_linear),
         cmocka_unit_test(requantizations_are_lines), cmocka_unit_test(products_are_lines),
-        cmocka_unit_test(linear_operators_agree),    cmocka_unit_test(options_are_checked),
+        cmocka_unit_test(linear_operators_agree),    cmocka_unit_test(layers_of_lines_agree),
+        cmocka_unit_test(options_are_checked),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
