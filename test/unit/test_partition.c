@@ -462,7 +462,8 @@ static void check_random(struct nuc_context *cx, void *arg)
     for (uint32_t i = 0; i < p.n; i++)
         p.group[i] = -1;
     plain_propose(&p, supported);
-    struct nuc_proposal *found = nuc_propose_partitions(g, supported);
+    const struct nuc_flow flow = nuc_flow_of(g);
+    struct nuc_proposal *found = nuc_propose_partitions(cx, &flow, supported);
     for (uint32_t i = 0; i < p.n; i++) {
         int tag = found->of[i] < 0 ? -1 : (int)found->tags[found->of[i]];
         if (tag != (p.group[i] < 0 ? -1 : p.tag[i]))
@@ -497,7 +498,8 @@ static void check_long_chain(struct nuc_context *cx, void *arg)
         supported[relu->id] = i % 2 == 0;
         n = relu;
     }
-    assert_int_equal(nuc_propose_partitions(g, supported)->count, 50000);
+    const struct nuc_flow flow = nuc_flow_of(g);
+    assert_int_equal(nuc_propose_partitions(cx, &flow, supported)->count, 50000);
 }
 
 static void check_determinism(struct nuc_context *cx, void *arg)

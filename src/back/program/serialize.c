@@ -406,6 +406,7 @@ static void store_u64(uint8_t *p, uint64_t v)
 
 struct nuc_span nuc_serialize(const struct nuc_emission *e, const struct nuc_program_options *o)
 {
+    struct nuc_arena *outer = nuc_push_arena(e->cx);
     struct serializer s = {.e = e, .o = o, .cx = e->cx, .b = nuc_fb_builder_new(e->cx)};
     /*
      * Constants are segment 0, even when there are none; delegates follow when they are not inside the program, then
@@ -444,7 +445,7 @@ struct nuc_span nuc_serialize(const struct nuc_emission *e, const struct nuc_pro
         nuc_fb_finish(s.b, add_table(&s, refs, FIELDS), NUC_PROGRAM_IDENTIFIER, no_header, HEADER_SIZE, ALIGNMENT);
     size_t base = nuc_align_up(program.size, ALIGNMENT);
     size_t size = base + (size_t)data_size;
-    uint8_t *file = nuc_alloc(e->cx, size);
+    uint8_t *file = nuc_alloc_in(e->cx, outer, size);
     memcpy(file, program.data, program.size);
     for (size_t i = 0; i < s.n_segments; i++) {
         if (s.segments[i].bytes.size > 0)
@@ -457,5 +458,6 @@ struct nuc_span nuc_serialize(const struct nuc_emission *e, const struct nuc_pro
     store_u64(file + NUC_PROGRAM_HEADER_AT + 24, data_size);
     if (o->n_named > 0)
         nuc_program_seal(file, size, nuc_crc32_of);
+    nuc_pop_arena(e->cx, outer);
     return (struct nuc_span){file, size};
 }

@@ -197,9 +197,12 @@ static size_t shared_from(const struct nuc_cv *cv)
 
 static size_t find_shared(const struct nuc_cv *cv, const void *data, size_t size)
 {
-    for (size_t at = shared_from(cv); at + size <= cv->weights.size; at += NUC_MC_ALIGNMENT) {
-        if (memcmp(cv->weights.data + at, data, size) == 0)
-            return at;
+    const uint8_t *at = cv->weights.data, first = *(const uint8_t *)data, last = ((const uint8_t *)data)[size - 1];
+
+    for (size_t i = shared_from(cv); i + size <= cv->weights.size; i += NUC_MC_ALIGNMENT) {
+        /* A call for each place would take a tenth of a compilation. */
+        if (at[i] == first && at[i + size - 1] == last && memcmp(at + i, data, size) == 0)
+            return i;
     }
     return SIZE_MAX;
 }

@@ -13,6 +13,17 @@
 
 static const struct nuc_partition_options defaults = {.target = NULL};
 
+/* What every proposal asks of a call, without its node. */
+struct step {
+    struct nuc_node *node;
+    uint32_t id, compute; /* of the node that it goes with, NO_NODE: none */
+    bool is_compute;      /* neither a quantize nor a dequantize node */
+    bool has_rules;
+    enum nuc_no_op no_op;
+};
+
+#define NO_NODE UINT32_MAX
+
 struct partitioning {
     struct nuc_graph *g;
     const struct nuc_partition_options *options;
@@ -20,6 +31,9 @@ struct partitioning {
     struct nuc_partitions *out;
     bool *refused; /* by node id: the rules, the options or an earlier round keep the compute node on the CPU */
     bool *supported;
+    struct nuc_flow flow;
+    uint32_t n_steps;
+    struct step *steps; /* the calls in graph order */
     struct nuc_proposal *proposal;
     struct not_delegated *not_delegated;
     bool is_trial;             /* refusals have no reasons: they are taken back */
@@ -189,19 +203,17 @@ static bool refuse_no_ops(struct partitioning *p)
     bool changed = false;
 
     for (int round = 0; round < 2; round++) {
-        for (struct nuc_node *n = p->g->first; n != NULL; n = n->next) {
-            int32_t k = proposal->of[n->id];
-            if (k < 0 || works[k] || nuc_is_quantize(n) || nuc_is_dequantize(n) ||
-                (nuc_no_op_kind(&p->support, n->op) == NUC_NO_OP_BY_TRIAL) != (round == 1))
-                continue;
-            works[k] = !nuc_is_no_op(&p->support, n);
+        for (const struct step *s = p->steps; s < p->steps + p->n_steps; s++) {
+            int32_t k = proposal->of[s->id];
+            if (k >= 0 && !works[k] && s->is_compute && (s->no_op == NUC_NO_OP_BY_TRIAL) == (round == 1))
+                works[k] = !nuc_is_no_op(&p->support, s->node);
         }
     }
-    for (struct nuc_node *n = p->g->first; n != NULL; n = n->next) {
-        int32_t k = proposal->of[n->id];
+    for (const struct step *s = p->steps; s < p->steps + p->n_steps; s++) {
+        int32_t k = proposal->of[s->id];
         if (k < 0 || works[k])
             continue;
-        refuse(p, n, (struct nuc_verdict){false, "the partition has an operator that changes its data", "", ""});
+        refuse(p, s->node, (struct nuc_verdict){false, "the partition has an operator that changes its data", "", ""});
         changed = true;
     }
     return changed;
@@ -212,36 +224,52 @@ static bool validate(struct partitioning *p)
 {
     uint32_t *n_compute = nuc_alloc_array(p->g->cx, (size_t)p->proposal->count + 1, sizeof *n_compute);
     struct nuc_partition_view view = {p->proposal->of, n_compute};
-    struct nuc_support s = p->support;
+    struct nuc_support support = p->support;
     bool changed = !p->options->allow_no_op_partitions && refuse_no_ops(p);
 
-    for (struct nuc_node *n = p->g->first; n != NULL; n = n->next) {
-        int32_t k = p->proposal->of[n->id];
-        if (k >= 0 && !nuc_is_quantize(n) && !nuc_is_dequantize(n))
-            n_compute[k]++;
+    for (const struct step *s = p->steps; s < p->steps + p->n_steps; s++) {
+        int32_t k = p->proposal->of[s->id];
+        if (k >= 0)
+            n_compute[k] += s->is_compute;
     }
-    s.partitions = &view;
-    for (struct nuc_node *n = p->g->first; n != NULL; n = n->next) {
-        if (p->proposal->of[n->id] < 0 || nuc_support_row(&p->support, n->op) == NULL)
+    support.partitions = &view;
+    for (const struct step *s = p->steps; s < p->steps + p->n_steps; s++) {
+        if (p->proposal->of[s->id] < 0 || !s->has_rules)
             continue;
-        struct nuc_verdict v = nuc_check_partition(&s, n);
+        struct nuc_verdict v = nuc_check_partition(&support, s->node);
         if (!v.ok) {
-            refuse(p, n, v);
+            refuse(p, s->node, v);
             changed = true;
         }
     }
     return !changed;
 }
 
+static void list_steps(struct partitioning *p)
+{
+    p->flow = nuc_flow_of(p->g);
+    p->steps = nuc_alloc_array(p->g->cx, p->g->n_nodes, sizeof *p->steps);
+    for (struct nuc_node *n = p->g->first; n != NULL; n = n->next) {
+        const struct nuc_node *compute = nuc_follows_cluster(n) ? n->cluster : n;
+        if (!nuc_is_call(n))
+            continue;
+        p->steps[p->n_steps++] = (struct step){
+            .node = n,
+            .id = n->id,
+            .compute = n->op != NUC_OP_CALL_DELEGATE && compute != NULL ? compute->id : NO_NODE,
+            .is_compute = !nuc_is_quantize(n) && !nuc_is_dequantize(n),
+            .has_rules = nuc_support_row(&p->support, n->op) != NULL,
+            .no_op = nuc_no_op_kind(&p->support, n->op),
+        };
+    }
+}
+
 static void propose(struct partitioning *p)
 {
     for (uint32_t round = 0; round < p->g->n_nodes; round++) {
-        for (struct nuc_node *n = p->g->first; n != NULL; n = n->next) {
-            const struct nuc_node *compute = nuc_follows_cluster(n) ? n->cluster : n;
-            p->supported[n->id] =
-                nuc_is_call(n) && n->op != NUC_OP_CALL_DELEGATE && compute != NULL && !p->refused[compute->id];
-        }
-        p->proposal = nuc_propose_partitions(p->g, p->supported);
+        for (const struct step *s = p->steps; s < p->steps + p->n_steps; s++)
+            p->supported[s->id] = s->compute != NO_NODE && !p->refused[s->compute];
+        p->proposal = nuc_propose_partitions(p->g->cx, &p->flow, p->supported);
         if (p->proposal->count == 0 || (validate(p) && !(is_verified(p) && check_clusters(p))))
             return;
     }
@@ -254,10 +282,10 @@ static const struct nuc_proposal *propose_trial(void *user, const bool *on_cpu)
     struct partitioning *p = user;
 
     memcpy(p->refused, p->first_refused, p->g->next_id * sizeof *p->refused);
-    for (struct nuc_node *n = p->g->first; n != NULL; n = n->next) {
-        uint32_t item = p->model->item_of[n->id];
+    for (const struct step *s = p->steps; s < p->steps + p->n_steps; s++) {
+        uint32_t item = p->model->item_of[s->id];
         if (item != NUC_NO_ITEM && on_cpu[item])
-            p->refused[n->id] = true;
+            p->refused[s->id] = true;
     }
     propose(p);
     return p->proposal;
@@ -466,14 +494,16 @@ struct nuc_partitions *nuc_partition_graph(struct nuc_graph *g, const struct nuc
                     .waived = (o->force_delegate_cat ? NUC_WAIVE_CAT_SIZES : 0u) |
                               (o->reference_compat ? NUC_WAIVE_CORRECTNESS : 0u)},
         .out = nuc_alloc(cx, sizeof *p.out),
-        .refused = nuc_alloc_array(cx, g->next_id, sizeof *p.refused),
-        .supported = nuc_alloc_array(cx, g->next_id, sizeof *p.supported),
     };
 
-    struct nuc_arena *outer = nuc_push_arena(cx);
-    nuc_tag_clusters(g);
+    struct nuc_sub_arena *work = nuc_enter_sub_arena(cx);
+    p.refused = nuc_alloc_array(cx, g->next_id, sizeof *p.refused);
+    p.supported = nuc_alloc_array(cx, g->next_id, sizeof *p.supported);
+    const struct nuc_cluster_ends ends = nuc_tag_clusters(g);
     nuc_infer_formats(g, p.support.flavor);
-    nuc_pop_arena(cx, outer);
+    if (!o->no_delegate)
+        list_steps(&p);
+    nuc_leave_sub_arena(cx, work);
     struct nuc_partitions *out = p.out;
     out->n_by_id = p.g->next_id;
     out->by_id = nuc_alloc_array(p.g->cx, out->n_by_id, sizeof *out->by_id);
@@ -486,7 +516,6 @@ struct nuc_partitions *nuc_partition_graph(struct nuc_graph *g, const struct nuc
         out->by_id[n->id] = d;
     }
     p.not_delegated = nuc_not_delegated_new(g, o);
-    struct nuc_cluster_ends ends = nuc_cluster_ends(p.g);
     for (struct nuc_node *n = p.g->first; n != NULL; n = n->next) {
         /* getitem and delegate calls are not operators: they follow the node they read. */
         if (nuc_is_operator(n))
@@ -499,5 +528,6 @@ struct nuc_partitions *nuc_partition_graph(struct nuc_graph *g, const struct nuc
     if (o->by_cost > 0 && p.proposal != NULL && p.proposal->count > 0)
         place_by_cost(&p);
     add_result(&p);
+    nuc_free_sub_arena(work);
     return p.out;
 }

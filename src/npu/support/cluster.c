@@ -108,10 +108,10 @@ static void walk_outputs(struct walk *w, bool *walked)
     }
 }
 
-void nuc_tag_clusters(struct nuc_graph *g)
+struct nuc_cluster_ends nuc_tag_clusters(struct nuc_graph *g)
 {
-    struct nuc_arena *outer = nuc_push_arena(g->cx);
     struct nuc_cluster_ends ends = nuc_cluster_ends(g);
+    struct nuc_arena *outer = nuc_push_arena(g->cx);
     bool *walked_in = nuc_alloc_array(g->cx, g->next_id, sizeof *walked_in);
     bool *walked_out = nuc_alloc_array(g->cx, g->next_id, sizeof *walked_out);
     struct walk w = {.stack = nuc_alloc_array(g->cx, g->n_nodes, sizeof *w.stack)};
@@ -126,4 +126,5 @@ void nuc_tag_clusters(struct nuc_graph *g)
         walk_outputs(&w, walked_out);
     }
     nuc_pop_arena(g->cx, outer);
+    return ends;
 }

@@ -25,7 +25,7 @@ struct nuc_cluster_ends {
     bool *outputs; /* every reader is a quantize node, or an auxiliary node of which that holds */
 };
 
-/* One pass over the graph each way; the arrays live in the current arena. */
+/* One pass over the graph each way; the arrays live in the current arena, those of nuc_tag_clusters(), too. */
 struct nuc_cluster_ends nuc_cluster_ends(struct nuc_graph *g);
 
 /* The first input, or reader, of which that does not hold; NULL: none. */
@@ -40,8 +40,8 @@ static inline bool nuc_has_cluster(const struct nuc_cluster_ends *ends, const st
 
 /*
  * Sets node->cluster of every node to the compute node of its cluster, or NULL. A node in several clusters belongs to
- * the one whose compute node comes last in the graph.
+ * the one whose compute node comes last in the graph. Returns what it asked the graph.
  */
-void nuc_tag_clusters(struct nuc_graph *g);
+struct nuc_cluster_ends nuc_tag_clusters(struct nuc_graph *g);
 
 #endif
