@@ -54,8 +54,9 @@ web:
 	@sh tools/install_packages.sh cmake ninja-build pkg-config emscripten
 	@sh tools/web.sh
 
-# Everything next to peers, into the tables of bench/README.md: make bench MODELS=FOLDER. The head of bench/peers.sh says
-# where peers, a version before and networks are taken from: PEER=..., PEER_IMAGE=..., CMSIS_NN=..., BEFORE=..., NETWORKS=...
+# Everything next to peers, into the tables of bench/README.md: make bench MODELS=FOLDER, or CHECKOUTS=FOLDER. The head of
+# bench/peers.sh says where peers, a version before and networks are taken from: PEER=..., PEER_IMAGE=..., CMSIS_NN=...,
+# BEFORE=..., NETWORKS=...
 bench: all
 	@sh bench/peers.sh -w "$(MODELS)"
 

@@ -1,10 +1,13 @@
 #!/bin/sh
-# peers.sh [-s SECTIONS] [-o FILE] [-w] MODELS: speed and memory next to other programs, as Markdown tables.
+# peers.sh [-s SECTIONS] [-o FILE] [-w] [MODELS]: speed and memory next to other programs, as Markdown tables.
 #
-# MODELS is a folder of .tflite files. SECTIONS, between commas: host, m33, int16, compile, budget; all by default. -w:
+# MODELS is a folder of .tflite files; without it they are those of CHECKOUTS. SECTIONS, between commas: host, m33, int16, compile, budget; all by default. -w:
 # writes the tables into bench/README.md, too. What each section needs comes from the environment; a part whose peer or
 # tool is missing is left out, which is said:
 #
+#   CHECKOUTS    a folder with checkouts, made with git or bare, of github.com/mlcommons/tiny and tensorflow/tflite-micro,
+#                whose models are taken, and of ARM-software/CMSIS-NN, where CMSIS_NN names no other; what is not there
+#                is left out
 #   BUILD        build folder with nucleon and bench/; build/release by default
 #   PASSES       of every measurement, of which the least is taken; 5 by default
 #   PEER         host: a command for `bench --peer` (bench/README.md), for each model with THREADS=1 and THREADS=2
@@ -31,8 +34,8 @@ while getopts s:o:w option; do
     esac
 done
 shift $((OPTIND - 1))
-[ $# -eq 1 ] && [ -d "$1" ] || { sed -n '2s/^# /usage: /p' "$0" >&2; exit 2; }
-models=$1
+checkouts=${CHECKOUTS:-}
+if [ $# -gt 1 ] || [ ! -d "${1:-$checkouts}" ]; then sed -n '2s/^# /usage: /p' "$0" >&2; exit 2; fi
 build=${BUILD:-$root/build/release}
 passes=${PASSES:-5}
 nucleon=$build/nucleon
@@ -40,6 +43,31 @@ work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 trap 'exit 130' INT TERM
 code=0
+# checked_out NAME PATH FOLDER: the files below PATH of a checkout, into FOLDER.
+checked_out() {
+    mkdir -p "$3"
+    git -C "$checkouts/$1" archive HEAD "$2" 2>/dev/null | tar -x -C "$3" 2>/dev/null
+}
+
+# Names of the models of the checkouts, which are long.
+if [ -n "${1:-}" ]; then
+    models=$1
+else
+    models=$work/models
+    mkdir "$models"
+    while read -r name repository file; do
+        checked_out "$repository" "$file" "$work/tree" && cp "$work/tree/$file" "$models/$name.tflite"
+    done <<END
+ad tiny benchmark/training/anomaly_detection/trained_models/ad01_int8.tflite
+kws tiny benchmark/training/keyword_spotting/trained_models/kws_ref_model.tflite
+person_detect tflite-micro tensorflow/lite/micro/models/person_detect.tflite
+resnet8 tiny benchmark/training/image_classification/trained_models/pretrainedResnet_quant.tflite
+sww tiny benchmark/training/streaming_wakeword/trained_models/str_ww_ref_model.tflite
+vww tiny benchmark/training/visual_wake_words/trained_models/vww_96_int8.tflite
+END
+    [ -n "$(ls "$models")" ] || { echo "peers.sh: $checkouts: no model is there: clone mlcommons/tiny into it" >&2; exit 2; }
+fi
+if [ -z "${CMSIS_NN:-}" ] && [ -n "$checkouts" ] && checked_out CMSIS-NN . "$work/CMSIS-NN"; then CMSIS_NN=$work/CMSIS-NN; fi
 output=${output:-${write:+$work/tables}}
 exec 3>&1
 [ -z "$output" ] || exec >"$output"
@@ -233,7 +261,7 @@ int16() {
     [ -n "${CMSIS_NN:-}" ] || { left_out "layers of int16: CMSIS_NN names no folder"; return; }
     sh "$root/bench/m33/int16.sh" "$CMSIS_NN" >"$work/int16" || { failed "int16.sh"; return; }
     columns layer instructions CMSIS-NN ratio
-    awk '/^[a-z0-9 ]*: / {
+    awk '/^[a-z0-9 ]*: / && !/^geometric/ {
         name = $1; for (i = 2; i <= NF - 4; i++) name = name " " $i
         printf "| %s | %s | %s | %s |\n", name, $(NF - 3), $(NF - 2), $(NF - 1) }' "$work/int16"
     sed -n 's/^geometric mean of .*: \(.*\)/\nGeometric mean of the ratios: \1./p' "$work/int16"
