@@ -29,9 +29,9 @@ if [ $# -eq 3 ]; then
     [ -d "$(dirname "$3")" ] || bad "$3: cannot be written: the folder '$(dirname "$3")' does not exist"
     [ "$2" != "$3" ] && [ "$1" != "$3" ] || bad "$3: is read, too: give the output another name"
 fi
-# What QEMU's option would take apart.
+# What QEMU's option and the image would take apart.
 for path in "$@"; do
-    case $path in *,*) bad "$path: QEMU takes no paths with commas: rename it" ;; esac
+    case $path in *,* | *' '*) bad "$path: the board takes no paths with commas or spaces: rename it" ;; esac
 done
 command -v qemu-system-arm >/dev/null || bad "qemu-system-arm is missing: apt-get install qemu-system-arm"
 # The boards' code lies at different addresses.

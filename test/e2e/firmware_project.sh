@@ -82,6 +82,8 @@ build_project split --input npu.npy
 sh split/run.sh split/build/split_c.elf >ran || fail "split: QEMU: $(cat ran)"
 arm-none-eabi-nm split/build/split_c.elf | grep -q "^3000.* memory0\$" && arm-none-eabi-nm split/build/split_c.elf | grep -q "^3800.* memory1\$" ||
     fail "a bank is not where the linker script has it: $(arm-none-eabi-nm split/build/split_c.elf | grep memory)"
+mv split "a folder, moved"
+sh "a folder, moved/run.sh" "a folder, moved/build/split_c.elf" >ran || fail "a folder with spaces: $(cat ran)"
 
 symbols() { arm-none-eabi-nm "$1" | sed -n 's/.* [TtRrDd] \(nuc_op_[a-z0-9_]*\|neutronInit\|nuc_default_kernels\)$/\1/p' | sort | tr '\n' ' '; }
 [ "$(symbols two/build/both_pte.elf)" = "nuc_op_sub " ] || fail "the image has other kernels: $(symbols two/build/both_pte.elf)"

@@ -282,6 +282,7 @@ firmware "is a program (.pte)" image.elf p.pte
 firmware "the folder 'none' does not exist" image.elf text.txt none/out
 firmware "is a folder" image.elf text.txt folder
 firmware "no paths with commas" image.elf text.txt a,b
+firmware "or spaces: rename it" image.elf text.txt "a b"
 
 # ---- standard output that takes nothing, or is closed ----
 
