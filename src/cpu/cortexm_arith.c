@@ -404,7 +404,7 @@ bool nuc_cm_lower_clamp(struct nuc_cm *c, struct nuc_node *node)
     if (c->options->reference_compat)
         clamped =
             nuc_emit(c->g, nuc_cm_place(&r), NUC_OP_CLAMP, r.value,
-                     NUC_ARGS(nuc_node_arg(in.node), nuc_float_arg((double)r.low), nuc_float_arg((double)r.high)));
+                     NUC_ARGS(nuc_node_arg(in.node), nuc_int_arg(r.low), nuc_int_arg(r.high)));
     else if (nuc_cm_is_clamped(&r))
         return false;
     nuc_cm_replace(c, &r, clamped);

@@ -230,12 +230,26 @@ static void write_to_copy(struct nuc_context *cx, void *arg)
     }
 }
 
-static void in_compiler(void (*run)(struct nuc_context *cx, void *arg))
+/* An activation that nothing in front of it takes, between int8 values of one scale. */
+static void clamp_alone(struct nuc_context *cx, void *arg)
+{
+    const char *lines = "%x = input : float32[1, 256]\n%r = aten.relu.default(%x)\n%y = aten.sin.default(%r)\n";
+    struct nuc_job j = {.c = arg, .m = nuc_model_make(arg, parse_quantized(cx, lines)), .samples = make_samples(arg)};
+
+    nuc_run_stages(&j, NUC_STAGE_ATEN_PASSES, NUC_STAGE_LOWER);
+    for (const struct nuc_node *n = j.m->graph->first; n != NULL; n = n->next)
+        assert_true(n->op != NUC_OP_CLAMP || n->vals[0].dtype == NUC_I8);
+}
+
+static void in_compiler(void (*run)(struct nuc_context *cx, void *arg), const char *compat_target)
 {
     struct nuc_options o;
 
     nuc_options_default(&o);
     o.threads = 1;
+    o.reference_compat = compat_target != NULL;
+    if (o.reference_compat)
+        o.target = compat_target;
     struct nuc_compiler *c = nuc_compiler_new(&o, NULL);
     assert_non_null(c);
     if (nuc_try(c->cx, run, c) != NUC_OK)
@@ -245,13 +259,19 @@ static void in_compiler(void (*run)(struct nuc_context *cx, void *arg))
 
 static void samples(void **state)
 {
-    in_compiler(judge);
+    in_compiler(judge, NULL);
     (void)state;
 }
 
 static void writes(void **state)
 {
-    in_compiler(write_to_copy);
+    in_compiler(write_to_copy, NULL);
+    (void)state;
+}
+
+static void clamps(void **state)
+{
+    in_compiler(clamp_alone, "cortex-m33");
     (void)state;
 }
 
@@ -289,7 +309,7 @@ static void names(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {cmocka_unit_test(sides), cmocka_unit_test(samples), cmocka_unit_test(writes),
-                                       cmocka_unit_test(names)};
+                                       cmocka_unit_test(clamps), cmocka_unit_test(names)};
 
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
