@@ -402,9 +402,8 @@ bool nuc_cm_lower_clamp(struct nuc_cm *c, struct nuc_node *node)
         return true;
     struct nuc_node *clamped = in.node;
     if (c->options->reference_compat)
-        clamped =
-            nuc_emit(c->g, nuc_cm_place(&r), NUC_OP_CLAMP, r.value,
-                     NUC_ARGS(nuc_node_arg(in.node), nuc_int_arg(r.low), nuc_int_arg(r.high)));
+        clamped = nuc_emit(c->g, nuc_cm_place(&r), NUC_OP_CLAMP, r.value,
+                           NUC_ARGS(nuc_node_arg(in.node), nuc_int_arg(r.low), nuc_int_arg(r.high)));
     else if (nuc_cm_is_clamped(&r))
         return false;
     nuc_cm_replace(c, &r, clamped);
