@@ -159,11 +159,27 @@ bool nuc_one_input_is_whole(const struct nuc_rule_query *q)
                            count > 1 ? nuc_rule_shape_text(q, inputs[1]) : "");
 }
 
-bool nuc_input_is_int8(const struct nuc_rule_query *q)
+/* Of each channel where each has one. */
+static bool has_zero_points_of_zero(const struct nuc_rule_query *q, const struct nuc_quant *quant)
+{
+    if (!quant->per_channel || quant->zero_points == NULL || !nuc_is_static(quant->zero_points))
+        return quant->zero_point == 0;
+    const uint8_t *bytes = nuc_const_contiguous(q->s->g, quant->zero_points);
+    for (size_t i = 0, n = nuc_bytes(&quant->zero_points->vals[0]); i < n; i++) {
+        if (bytes[i] != 0)
+            return false;
+    }
+    return true;
+}
+
+bool nuc_input_is_weight(const struct nuc_rule_query *q)
 {
     struct nuc_quant found;
 
-    return (nuc_input_quant(q->node, q->param, &found) && found.dtype == NUC_I8) || explain_input(q, q->param, "int8");
+    if (!nuc_input_quant(q->node, q->param, &found) || found.dtype != NUC_I8)
+        return explain_input(q, q->param, "int8");
+    return has_zero_points_of_zero(q, &found) ||
+           nuc_rule_report(q, "0", "another zero point, as of an affine quantization");
 }
 
 bool nuc_input_is_int32(const struct nuc_rule_query *q)

@@ -33,7 +33,7 @@
     QUANTIZED("all inputs and the result have the same type, scale and zero point", nuc_all_share_quantization, 0)
 
 #define RULE_WEIGHT_INT8(index) \
-    QUANTIZED("the weight is quantized to int8", nuc_input_is_int8, index)
+    QUANTIZED("the weight is quantized to int8 with zero point 0", nuc_input_is_weight, index)
 #define RULE_BIAS_INT32(index) \
     QUANTIZED("the bias is quantized to int32", nuc_input_is_int32, index)
 #define RULE_BIAS_STATIC(index) \
@@ -95,7 +95,7 @@ bool nuc_shares_quantization(const struct nuc_rule_query *q);
 bool nuc_all_share_quantization(const struct nuc_rule_query *q);
 bool nuc_one_input_is_whole(const struct nuc_rule_query *q);
 /* param: index of the argument that must be int8, or int32 when it is there. */
-bool nuc_input_is_int8(const struct nuc_rule_query *q);
+bool nuc_input_is_weight(const struct nuc_rule_query *q);
 bool nuc_input_is_int32(const struct nuc_rule_query *q);
 /* param: index of the argument that must be static; a weight also through a permutation. */
 bool nuc_weight_is_static(const struct nuc_rule_query *q);
