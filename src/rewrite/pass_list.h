@@ -80,6 +80,8 @@ bool nuc_written_products(struct nuc_graph *g);
 bool nuc_batch_norm_to_conv(struct nuc_graph *g);
 bool nuc_remove_dead_nodes(struct nuc_graph *g);
 
+/* Quantized parameters are stored as such. */
+bool nuc_fold_quantized(struct nuc_graph *g);
 /* Values of uint8 between quantize and dequantize become int8. */
 bool nuc_signed_values(struct nuc_graph *g);
 /* A bias in float of a layer whose input and weight are quantized, as training leaves it, is quantized, too. */

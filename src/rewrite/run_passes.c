@@ -73,6 +73,7 @@ static const struct nuc_pass int8_passes[] = {
 };
 
 static const struct nuc_pass quantized_passes[] = {
+    {"fold-quantized", nuc_fold_quantized, BETTER},
     {"signed-values", nuc_signed_values, BETTER},
     {"rescale-biases", nuc_rescale_biases, BOTH},
     {"quantize-biases", nuc_quantize_biases, BETTER},

@@ -54,6 +54,23 @@ bool nuc_fold_constants(struct nuc_graph *g)
     return changed;
 }
 
+/* Parameters that an archive quantizes when it runs, as convert_pt2e() leaves them with fold_quantize=False. */
+static bool fold_quantized(struct nuc_graph *g, struct nuc_node *quantize)
+{
+    void *value;
+
+    if (!nuc_is_static(nuc_operand(g, quantize, NUC_SELF)) || quantize->n_users == 0 ||
+        !nuc_eval_constant(g, quantize, &value))
+        return false;
+    nuc_replace_uses(g, quantize, nuc_add_parameter(g, quantize, "", &quantize->vals[0], value), NULL);
+    return true;
+}
+
+bool nuc_fold_quantized(struct nuc_graph *g)
+{
+    return nuc_rewrite_each(g, NUC_OPS(NUC_OP_QUANTIZE_PER_TENSOR, NUC_OP_QUANTIZE_PER_CHANNEL), fold_quantized);
+}
+
 /* A parameter of its own, moved: what it becomes is no larger. */
 static bool is_moved_parameter(const struct nuc_node *n)
 {
