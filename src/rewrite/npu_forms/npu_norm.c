@@ -154,9 +154,12 @@ struct rows {
 /* Between a norm and a layer that reads it. */
 #define MOST_MOVES 4
 
-/* Weights of the product that a norm is given; the shorter form multiplies and adds one after the other instead. */
+/* Weights of the product that a norm is given; the shorter form has a layer of each channel by itself instead. */
 #define MAX_WEIGHTS ((int64_t)1 << 17)
 #define MAX_WEIGHTS_IN_SHORT ((int64_t)1 << 15)
+
+/* Operators of each value of the rows that such a product may take as long as. */
+#define MOST_FOR_PRODUCT 3
 
 static bool takes_off_mean(int64_t n)
 {
@@ -276,10 +279,24 @@ static bool read_rows(const struct nuc_support *s, const struct nuc_node *node, 
            read_vector(g, node, rms ? 0 : NUC_ARG(LAYER_NORM, bias), r->n, &r->affine.bias);
 }
 
-/* The layers behind have what is left to do. */
-static bool has_product(const struct rows *r)
+/* One weight for all and no bias: the root has them. */
+static bool is_uniform(const struct rows *r)
 {
-    return !r->is_read_by_layers && 2 * r->n * r->n <= (r->fine ? MAX_WEIGHTS : MAX_WEIGHTS_IN_SHORT);
+    double off = 0;
+
+    for (int64_t i = 0; i < r->n; i++)
+        off += fabs(at(r->affine.weight, i, 1) - at(r->affine.weight, 0, 1)) + fabs(at(r->affine.bias, i, 0));
+    return !(off > 0);
+}
+
+/* A product is the finest end, where it is small; the layers behind, if these have the weights, need none. */
+static bool has_product(const struct nuc_target *t, const struct rows *r)
+{
+    uint64_t count = (uint64_t)r->count, n = (uint64_t)r->n;
+
+    return !r->is_read_by_layers && (r->centred || !is_uniform(r)) &&
+           2 * r->n * r->n <= (r->fine ? MAX_WEIGHTS : MAX_WEIGHTS_IN_SHORT) &&
+           nuc_estimate_product(t, count, n, 2 * n) <= MOST_FOR_PRODUCT * nuc_estimate_move(t, count * n);
 }
 
 static uint64_t rows_cycles(const struct nuc_target *t, const struct rows *r)
@@ -290,11 +307,12 @@ static uint64_t rows_cycles(const struct nuc_target *t, const struct rows *r)
     if (r->centred)
         cycles +=
             r->takes_off_mean ? nuc_estimate_product(t, count, n, n) : nuc_estimate_product(t, count, 1, n) + each;
-    if (has_product(r))
+    if (has_product(t, r))
         cycles += each + nuc_estimate_product(t, count, n, 2 * n) +
                   (r->centred && r->fine && !r->takes_off_mean ? 2 * nuc_estimate_move(t, count) : 0);
     else if (!r->is_read_by_layers)
-        cycles += 2 * each;
+        cycles += (is_uniform(r) ? 0 : each) +
+                  (r->centred && r->fine && !r->takes_off_mean ? each + nuc_estimate_move(t, count) : 0);
     return cycles;
 }
 
@@ -401,19 +419,27 @@ static struct nuc_node *finish_in_product(struct nuc_graph *g, struct nuc_node *
     return linear(g, node, values, weights, n, width, r->affine.bias);
 }
 
-/* weight x root + bias */
+/*
+ * weight (x - mean) root + bias. The mean (NULL: 0) is taken off last, so that what is rounded has rows of one
+ * deviation; weight and bias are one layer of each channel by itself, which rounds once.
+ */
 static struct nuc_node *finish_in_steps(struct nuc_graph *g, struct nuc_node *node, struct nuc_node *x,
-                                        struct nuc_node *root, const struct rows *r)
+                                        struct nuc_node *mean, struct nuc_node *root, const struct rows *r)
 {
+    const int64_t pixels[] = {r->count, r->n, 1, 1}, sizes[] = {r->n, 1, 1, 1};
     float *weights = nuc_alloc_array(g->cx, (size_t)r->n, sizeof *weights);
+    bool uniform = is_uniform(r);
 
     for (int64_t i = 0; i < r->n; i++)
         weights[i] = (float)(sqrt((double)r->n) * at(r->affine.weight, i, 1));
+    if (uniform)
+        root = nuc_insert_with_number(g, node, NUC_OP_MUL, root, (double)weights[0]);
     struct nuc_node *y = nuc_insert_binary(g, node, NUC_OP_MUL, x, root);
-    y = nuc_insert_binary(g, node, NUC_OP_MUL, y, nuc_insert_floats(g, node, weights, &r->n, 1));
-    if (r->affine.bias == NULL)
+    if (mean != NULL)
+        y = nuc_insert_binary(g, node, NUC_OP_SUB, y, nuc_insert_binary(g, node, NUC_OP_MUL, mean, root));
+    if (uniform)
         return y;
-    return nuc_insert_binary(g, node, NUC_OP_ADD, y, nuc_insert_floats(g, node, r->affine.bias, &r->n, 1));
+    return product(g, node, NUC_OP_CONV2D, nuc_insert_reshaped(g, node, y, pixels, 4), weights, sizes, r->affine.bias);
 }
 
 static struct nuc_node *form_rows(const struct nuc_support *s, struct nuc_node *node)
@@ -441,11 +467,11 @@ static struct nuc_node *form_rows(const struct nuc_support *s, struct nuc_node *
     if (r.is_read_by_layers) {
         each_layer(g, node, out.rank - 1, MOST_MOVES, take_over, &r);
         y = nuc_insert_binary(g, node, NUC_OP_MUL, x, root);
-    } else if (has_product(&r)) {
+    } else if (has_product(s->target, &r)) {
         y = r.fine || r.takes_off_mean ? finish_in_product(g, node, x, mean, root, &r)
                                        : finish_in_product(g, node, centred, NULL, root, &r);
     } else {
-        y = finish_in_steps(g, node, centred, root, &r);
+        y = finish_in_steps(g, node, r.fine && mean != NULL ? x : centred, r.fine ? mean : NULL, root, &r);
     }
     return nuc_insert_reshaped(g, node, y, out.sizes, out.rank);
 }
