@@ -49,6 +49,7 @@ static const struct nuc_pass aten_passes[] = {
     {"conv1d-to-2d", nuc_conv1d_to_2d, BOTH},
     {"other-conv1d-to-2d", nuc_other_conv1d_to_2d, BETTER},
     {"fold-batch-norm-again", nuc_fold_batch_norm, BOTH},
+    {"fold-moved-batch-norm", nuc_fold_moved_batch_norm, BETTER},
     {"batch-norm-to-conv", nuc_batch_norm_to_conv, BETTER},
     {"conv1d-to-2d-again", nuc_conv1d_to_2d, BETTER},
     {"crop-kernels", nuc_crop_kernels, BETTER},

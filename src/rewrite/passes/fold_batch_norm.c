@@ -2,12 +2,15 @@
  * y = batch_norm(layer(x)): with s = gamma / sqrt(variance + epsilon), the weight of each output channel is multiplied
  * by s and the bias becomes (bias - mean) * s + beta. Layers are convolutions, transposed ones and linear. The order of
  * the float32 operations is that of torch's fuse_conv_bn_weights and fuse_linear_bn_weights, on which quantization
- * scales depend in their last digits.
+ * scales depend in their last digits. Views and permutations between both stay where they are. A norm behind something
+ * else goes into a linear layer that alone reads it.
  */
 #include <math.h>
 
 #include "ir/args.h"
+#include "ir/axis_map.h"
 #include "ir/conv_args.h"
+#include "rewrite/insert.h"
 #include "rewrite/pass_list.h"
 #include "rewrite/rewrite.h"
 
@@ -99,7 +102,37 @@ static void fold_bias(struct fold *f)
     nuc_set_arg_node(f->layer, f->g, NUC_CONV_BIAS, made);
 }
 
-bool nuc_fold_batch_norm(struct nuc_graph *g)
+static bool is_move(const struct nuc_node *node)
+{
+    const enum nuc_family family = nuc_op_family(node->op);
+
+    return family == NUC_FAMILY_VIEW || family == NUC_FAMILY_PERMUTE || family == NUC_FAMILY_COPY;
+}
+
+/* An axis that is one dimension on both sides, in place. */
+static bool is_one_dim(const struct nuc_axis *axis, const struct nuc_node *in, const struct nuc_node *out)
+{
+    return axis->kind == NUC_AXIS_ELEMENT && axis->start == 0 && axis->step == 1 && axis->from_end == axis->from + 1 &&
+           axis->to_end == axis->to + 1 && in->vals[0].sizes[axis->from] == out->vals[0].sizes[axis->to];
+}
+
+/* What makes the values of `node`, which others may move; *channel: a dimension of the one, then of the other. */
+static struct nuc_node *maker(struct nuc_graph *g, struct nuc_node *node, uint32_t *channel)
+{
+    struct nuc_axis_map map;
+
+    while (node->n_users == 1 && is_move(node) && nuc_axis_map(node, 0, NUC_SELF, 0, &map)) {
+        struct nuc_node *in = nuc_operand(g, node, NUC_SELF);
+        const struct nuc_axis *axis = nuc_axis_to(&map, *channel);
+        if (axis == NULL || !is_one_dim(axis, in, node))
+            break;
+        *channel = axis->from;
+        node = in;
+    }
+    return node;
+}
+
+static bool fold_norms(struct nuc_graph *g, bool moved)
 {
     struct nuc_node *next;
     bool changed = false;
@@ -108,7 +141,9 @@ bool nuc_fold_batch_norm(struct nuc_graph *g)
         next = n->next;
         if (n->op != NUC_OP_BATCH_NORM)
             continue;
-        struct fold f = {.g = g, .norm = n, .layer = nuc_operand(g, n, NORM(input))};
+        struct nuc_node *input = nuc_operand(g, n, NORM(input));
+        uint32_t channel = 1;
+        struct fold f = {.g = g, .norm = n, .layer = moved ? maker(g, input, &channel) : input};
         f.conv = nuc_conv_args(f.layer->op);
         if (f.conv == NULL && f.layer->op != NUC_OP_LINEAR)
             continue;
@@ -118,11 +153,8 @@ bool nuc_fold_batch_norm(struct nuc_graph *g)
         bool transposed = is_transposed(&f);
         if (f.layer->n_users != 1 || !nuc_is_static_float(weight) || (bias != NULL && !nuc_is_static_float(bias)))
             continue;
-        /*
-         * A batch norm's channels are the second dimension: a linear with more has them elsewhere, as have images
-         * alone.
-         */
-        if (f.layer->vals[0].rank != (f.conv != NULL ? f.conv->spatial : 0) + 2)
+        /* A batch norm's channels are the second dimension, those of a layer the last but for the places of images. */
+        if (f.layer->vals[0].rank != channel + 1 + (f.conv != NULL ? f.conv->spatial : 0))
             continue;
         if (nuc_flag(n, NORM(training)))
             continue;
@@ -138,13 +170,18 @@ bool nuc_fold_batch_norm(struct nuc_graph *g)
         /* The bias without one of its own is named after the weight, so it comes first. */
         fold_bias(&f);
         fold_weight(&f);
-        nuc_replace_uses(g, n, f.layer, NULL);
+        nuc_replace_uses(g, n, input, NULL);
         nuc_remove_node(g, n);
         changed = true;
     }
     if (changed)
         nuc_remove_dead(g);
     return changed;
+}
+
+bool nuc_fold_batch_norm(struct nuc_graph *g)
+{
+    return fold_norms(g, false);
 }
 
 /* ---- alone ---- */
@@ -170,27 +207,90 @@ bool nuc_batch_norm_factors(struct nuc_graph *g, struct nuc_node *norm, float **
     return true;
 }
 
-/* Over rows, [N, C, L], or images, [N, C, H, W]. */
+/* The linear layer that alone reads the channels of a norm, which others may move, as its inputs; NULL: there is none.
+ */
+static struct nuc_node *linear_reader(const struct nuc_node *norm)
+{
+    const struct nuc_node *node = norm;
+    struct nuc_axis_map map;
+    uint32_t channel = 1;
+
+    while (node->n_users == 1 && is_move(node->users[0]) && nuc_axis_map(node->users[0], 0, NUC_SELF, 0, &map)) {
+        const struct nuc_node *reader = node->users[0];
+        uint32_t i = 0;
+        while (i < map.count && map.axes[i].from != channel)
+            i++;
+        if (i == map.count || !is_one_dim(&map.axes[i], node, reader))
+            return NULL;
+        channel = map.axes[i].to;
+        node = reader;
+    }
+    struct nuc_node *linear = node->n_users == 1 && node->users[0]->op == NUC_OP_LINEAR ? node->users[0] : NULL;
+    return linear != NULL && nuc_arg_node(linear, NUC_CONV_INPUT) == node && channel + 1 == node->vals[0].rank ? linear
+                                                                                                               : NULL;
+}
+
+/* linear(s * x + t): columns of the weight are multiplied by s, and the bias grows by the product with t. */
+static bool fold_into_reader(struct nuc_graph *g, struct nuc_node *norm)
+{
+    struct nuc_node *linear = linear_reader(norm);
+    float *scales, *shifts;
+
+    if (linear == NULL)
+        return false;
+    struct nuc_node *weight = nuc_operand(g, linear, NUC_CONV_WEIGHT), *bias = nuc_arg_node(linear, NUC_CONV_BIAS);
+    const struct nuc_meta *w = &weight->vals[0];
+    if (!nuc_is_static_float(weight) || w->rank != 2 || (bias != NULL && !nuc_is_static_float(bias)) ||
+        !nuc_batch_norm_factors(g, norm, &scales, &shifts))
+        return false;
+    const size_t rows = (size_t)w->sizes[0], columns = (size_t)w->sizes[1];
+    const float *old = nuc_const_contiguous(g, weight), *old_bias = bias != NULL ? nuc_const_contiguous(g, bias) : NULL;
+    float *folded = nuc_alloc_array(g->cx, rows * columns, sizeof *folded),
+          *sums = nuc_alloc_array(g->cx, rows, sizeof *sums);
+    for (size_t i = 0; i < rows; i++) {
+        double sum = old_bias != NULL ? (double)old_bias[i] : 0;
+        for (size_t k = i * columns; k < (i + 1) * columns; k++) {
+            folded[k] = old[k] * scales[k - i * columns];
+            sum += (double)old[k] * (double)shifts[k - i * columns];
+        }
+        sums[i] = (float)sum;
+    }
+    struct nuc_meta vector = nuc_meta_make(NUC_F32, w->sizes, 1);
+    nuc_set_arg_node(linear, g, NUC_CONV_BIAS, nuc_take_parameter(g, weight, "_bias", &vector, sums));
+    nuc_set_arg_node(linear, g, NUC_CONV_WEIGHT, nuc_take_parameter(g, weight, "_folded", w, folded));
+    nuc_replace_uses(g, norm, nuc_operand(g, norm, NORM(input)), NULL);
+    return true;
+}
+
+/* Over rows, [N, C, L], or images, [N, C, H, W]; [N, C] is rows of one value. */
 static bool to_convolution(struct nuc_graph *g, struct nuc_node *norm)
 {
     struct nuc_node *input = nuc_operand(g, norm, NORM(input)), *like = nuc_operand(g, norm, NORM(running_mean));
     const struct nuc_meta *in = &input->vals[0];
-    bool images = in->rank == 4;
+    bool images = in->rank == 4, single = in->rank == 2;
     const int64_t channels = in->rank < 2 ? 0 : in->sizes[1], sizes[] = {channels, 1, 1, 1};
     struct nuc_meta vector = nuc_meta_make(NUC_F32, &channels, 1);
     struct nuc_meta weight = nuc_meta_make(NUC_F32, sizes, images ? 4 : 3);
     float *scales, *shifts;
 
-    if ((in->rank != 3 && in->rank != 4) || !nuc_batch_norm_factors(g, norm, &scales, &shifts))
+    if (in->rank < 2 || in->rank > 4 || !nuc_batch_norm_factors(g, norm, &scales, &shifts))
         return false;
     struct nuc_node *conv = nuc_insert(g, norm, images ? NUC_OP_CONV2D : NUC_OP_CONV1D, norm);
-    nuc_set_arg_node(conv, g, NUC_CONV_INPUT, input);
+    nuc_set_arg_node(conv, g, NUC_CONV_INPUT,
+                     single ? nuc_insert_with_dim(g, conv, NUC_OP_UNSQUEEZE, input, 2) : input);
     nuc_set_arg_node(conv, g, NUC_CONV_WEIGHT, nuc_take_parameter(g, like, "_scale", &weight, scales));
     nuc_set_arg_node(conv, g, NUC_CONV_BIAS, nuc_take_parameter(g, like, "_shift", &vector, shifts));
     nuc_set_arg_int(conv, nuc_conv_args(conv->op)->groups, channels);
     nuc_infer_shape(g, conv);
-    nuc_replace_uses(g, norm, conv, NULL);
+    nuc_replace_uses(g, norm, single ? nuc_insert_with_dim(g, norm, NUC_OP_SQUEEZE_DIM, conv, 2) : conv, NULL);
     return true;
+}
+
+bool nuc_fold_moved_batch_norm(struct nuc_graph *g)
+{
+    const bool changed = fold_norms(g, true);
+
+    return nuc_rewrite_each(g, NUC_OPS(NUC_OP_BATCH_NORM), fold_into_reader) || changed;
 }
 
 bool nuc_batch_norm_to_conv(struct nuc_graph *g)
