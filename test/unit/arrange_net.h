@@ -2,6 +2,7 @@
 #ifndef NUC_TEST_ARRANGE_NET_H
 #define NUC_TEST_ARRANGE_NET_H
 
+#include "lt_boundaries.h"
 #include "unit/test.h"
 
 #include "host/text.h"
@@ -184,17 +185,6 @@ static inline int32_t connected(struct nuc_ltb *d, int32_t x, int32_t n_out)
     nuc_ltb_at(d, y)->quant = parameters(d->cx, 2.0f, 0);
     nuc_ltb_op(d, NUC_LT_FULLY_CONNECTED, (const int32_t[]){x, w, -1}, 3, y);
     return y;
-}
-
-static inline void boundaries(struct nuc_ltb *d, const int32_t *inputs, uint32_t n_inputs, const int32_t *outputs,
-                              uint32_t n_outputs)
-{
-    struct nuc_lt_subgraph *s = nuc_ltb_graph(d);
-
-    s->inputs = nuc_copy(d->cx, inputs, n_inputs * sizeof *inputs);
-    s->n_inputs = n_inputs;
-    s->outputs = nuc_copy(d->cx, outputs, n_outputs * sizeof *outputs);
-    s->n_outputs = n_outputs;
 }
 
 /* "ABS 1x2x3x4, TRANSPOSE 1x3x4x2": operators and the shapes they write. */

@@ -19,7 +19,7 @@ static int32_t input(struct nuc_ltb *d)
 
 static void finish(struct nuc_ltb *d, int32_t x, int32_t y)
 {
-    boundaries(d, &x, 1, &y, 1);
+    boundaries(d->model, &x, 1, &y, 1);
 }
 
 /* Between the boundaries' transposes only operators of one value. */
@@ -41,7 +41,7 @@ static void residual(struct nuc_ltb *d)
     h = sum(d, h, permuted(d, y, TO_LAST));
     h = unary(d, NUC_LT_RELU, h);
     int32_t out = permuted(d, h, TO_FIRST);
-    boundaries(d, (const int32_t[]){x, y}, 2, &out, 1);
+    boundaries(d->model, (const int32_t[]){x, y}, 2, &out, 1);
 }
 
 static void broadcast(struct nuc_ltb *d)
@@ -51,7 +51,7 @@ static void broadcast(struct nuc_ltb *d)
 
     out = sum(d, out, constant(d, LIST(4)));
     out = permuted(d, out, TO_FIRST);
-    boundaries(d, (const int32_t[]){x, y}, 2, &out, 1);
+    boundaries(d->model, (const int32_t[]){x, y}, 2, &out, 1);
 }
 
 static void slopes(struct nuc_ltb *d)
@@ -155,7 +155,7 @@ static void shared(struct nuc_ltb *d)
     int32_t x = value(d, "x", LIST(1, 5, 6, 4)), h = convolved(d, x);
     int32_t out[2] = {unary(d, NUC_LT_ABS, permuted(d, h, TO_FIRST)), unary(d, NUC_LT_RELU, permuted(d, h, TO_FIRST))};
 
-    boundaries(d, &x, 1, out, 2);
+    boundaries(d->model, &x, 1, out, 2);
 }
 
 static const struct {
@@ -404,7 +404,7 @@ static void end(struct pool *p)
             out = connected(p->d, reshaped(p->d, out, LIST(t.shape[0], size / t.shape[0])), 3);
         outputs[count++] = out;
     }
-    boundaries(p->d, p->values, p->n_inputs, outputs, count);
+    boundaries(p->d->model, p->values, p->n_inputs, outputs, count);
 }
 
 static struct nuc_ltb *random_model(struct nuc_context *cx, uint32_t seed)

@@ -47,7 +47,7 @@ static struct nuc_span payload_of(struct nuc_context *cx, uint8_t input_format, 
     int32_t x = value(d, "x", LIST(BYTES)), y = unary(d, NUC_LT_ABS, x);
     struct nuc_payload_io io[2] = {{input_format, 0}, {output_format, 0}};
 
-    boundaries(d, &x, 1, &y, 1);
+    boundaries(d->model, &x, 1, &y, 1);
     struct nuc_neutron_image *image = nuc_convert_litert(cx, d->model, NULL);
     struct nuc_payload p = {.n_inputs = 1,
                             .n_outputs = 1,

@@ -1,5 +1,6 @@
 /* NeutronGraph containers: their options, which operators go inside, what is read of them, and what is refused. */
 #include "contexts.h"
+#include "lt_boundaries.h"
 
 #include "device/base/microcode.h"
 #include "litert/flexbuffer.h"
@@ -66,15 +67,6 @@ static int32_t after(struct nuc_lt_model *m, int32_t code, int32_t x, const char
         op->options.softmax.beta = 1;
     }
     return y;
-}
-
-static void set_boundaries(struct nuc_lt_model *m, int32_t input, int32_t output)
-{
-    struct nuc_lt_subgraph *s = &m->subgraphs[0];
-
-    s->inputs = nuc_copy(m->cx, &input, sizeof input);
-    s->outputs = nuc_copy(m->cx, &output, sizeof output);
-    s->n_inputs = s->n_outputs = 1;
 }
 
 /* float32 -> QUANTIZE -> ABS -> SOFTMAX over `width` -> ABS -> ABS -> DEQUANTIZE */

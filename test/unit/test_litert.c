@@ -1,8 +1,7 @@
 /* LiteRT models: what is written reads back the same, the verifier finds each broken rule, damaged files are refused.
  */
 #include "contexts.h"
-
-#include "litert/litert.h"
+#include "lt_boundaries.h"
 
 static const float scale_a[] = {0.5f};
 static const float scale_b[] = {0.25f};
@@ -55,10 +54,7 @@ static struct nuc_lt_model *small_model(struct nuc_context *cx)
     conv->options.conv.dilation_w = conv->options.conv.dilation_h = 1;
     nuc_lt_add_op(m, NUC_LT_SOFTMAX, &h, 1, &y, 1)->options.softmax.beta = 1;
     m->description = "small";
-    m->subgraphs[0].inputs = nuc_copy(cx, &x, sizeof x);
-    m->subgraphs[0].n_inputs = 1;
-    m->subgraphs[0].outputs = nuc_copy(cx, &y, sizeof y);
-    m->subgraphs[0].n_outputs = 1;
+    set_boundaries(m, x, y);
     return m;
 }
 
@@ -384,10 +380,7 @@ static struct nuc_lt_model *shared_model(struct nuc_context *cx, int32_t code, u
     if (code == NUC_LT_AVERAGE_POOL_2D || code == NUC_LT_MAX_POOL_2D)
         op->options.pool.filter_h = op->options.pool.filter_w = op->options.pool.stride_h = op->options.pool.stride_w =
             1;
-    m->subgraphs[0].inputs = inputs;
-    m->subgraphs[0].n_inputs = n_inputs;
-    m->subgraphs[0].outputs = op->outputs;
-    m->subgraphs[0].n_outputs = 1;
+    boundaries(m, inputs, n_inputs, &output, 1);
     return m;
 }
 

@@ -1,12 +1,12 @@
 /* Inputs and outputs of LiteRT models, in compiler, data sets and programs: the model's own sizes and order. */
 #include "contexts.h"
+#include "lt_boundaries.h"
 #include "program_graphs.h"
 
 #include <unistd.h>
 
 #include "driver/driver.h"
 #include "host/file.h"
-#include "litert/litert.h"
 
 #define N_INPUT 12
 #define N_OUTPUT 8
@@ -27,10 +27,7 @@ static struct nuc_lt_model *slice_model(struct nuc_context *cx)
     for (int i = 0; i < 4; i++)
         t[i] = nuc_lt_add_tensor(m, &tensors[i]);
     nuc_lt_add_op(m, NUC_LT_SLICE, (const int32_t[]){t[0], t[2], t[3]}, 3, &t[1], 1);
-    struct nuc_lt_subgraph *s = &m->subgraphs[0];
-    s->inputs = nuc_copy(cx, &t[0], sizeof t[0]);
-    s->outputs = nuc_copy(cx, &t[1], sizeof t[1]);
-    s->n_inputs = s->n_outputs = 1;
+    set_boundaries(m, t[0], t[1]);
     return m;
 }
 

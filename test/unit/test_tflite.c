@@ -1,5 +1,6 @@
 /* LiteRT models as graphs: layouts, paddings, activations and constants of imported operators; what is refused. */
 #include "contexts.h"
+#include "lt_boundaries.h"
 
 #include "front/tflite/tflite.h"
 #include "ir/obstacles.h"
@@ -43,15 +44,6 @@ static int32_t integers(struct nuc_lt_model *m, int32_t count, const int32_t *va
     m->subgraphs[0].tensors[tensor].data =
         (struct nuc_span){nuc_copy(m->cx, values, (size_t)count * sizeof *values), (size_t)count * sizeof *values};
     return tensor;
-}
-
-static void set_boundaries(struct nuc_lt_model *m, int32_t input, int32_t output)
-{
-    struct nuc_lt_subgraph *s = &m->subgraphs[0];
-
-    s->inputs = nuc_copy(m->cx, &input, sizeof input);
-    s->outputs = nuc_copy(m->cx, &output, sizeof output);
-    s->n_inputs = s->n_outputs = 1;
 }
 
 static const char *text_of(struct nuc_lt_model *m)

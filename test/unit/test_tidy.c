@@ -1,5 +1,6 @@
 /* Steps of tidying on models built by hand: what they remove, what they must not, and that data move along. */
 #include "contexts.h"
+#include "lt_boundaries.h"
 
 #include "npu/arrange/arrange.h"
 #include "npu/arrange/tidy.h"
@@ -11,17 +12,6 @@ static int32_t value(struct nuc_ltb *d, const char *name, enum nuc_ltb_format fo
 
     memcpy(t.shape, shape, rank * sizeof *shape);
     return nuc_ltb_add(d, &t, format);
-}
-
-static void boundaries(struct nuc_ltb *d, const int32_t *inputs, uint32_t n_inputs, const int32_t *outputs,
-                       uint32_t n_outputs)
-{
-    struct nuc_lt_subgraph *s = nuc_ltb_graph(d);
-
-    s->inputs = nuc_copy(d->cx, inputs, n_inputs * sizeof *inputs);
-    s->n_inputs = n_inputs;
-    s->outputs = nuc_copy(d->cx, outputs, n_outputs * sizeof *outputs);
-    s->n_outputs = n_outputs;
 }
 
 static const int32_t nchw[4] = {1, 2, 3, 4};
@@ -115,7 +105,7 @@ static void test_fuse(void **state)
     nuc_ltb_transpose(d, y, z, to_last);
     nuc_ltb_transpose(d, y, v, hw_swapped);
     nuc_ltb_op(d, NUC_LT_RELU, &z, 1, out);
-    boundaries(d, &x, 1, (const int32_t[]){out, v}, 2);
+    boundaries(d->model, &x, 1, (const int32_t[]){out, v}, 2);
     assert_true(nuc_tidy_fuse_transposes(d));
     struct nuc_lt_subgraph *s = nuc_ltb_graph(d);
     assert_int_equal(s->n_ops, 3);
@@ -141,10 +131,10 @@ static void test_fuse_is_not_done(void **state)
 
     nuc_ltb_transpose(d, x, y, to_first);
     nuc_ltb_transpose(d, y, z, to_last);
-    boundaries(d, &x, 1, (const int32_t[]){z, y}, 2); /* y is an output */
+    boundaries(d->model, &x, 1, (const int32_t[]){z, y}, 2); /* y is an output */
     assert_false(nuc_tidy_fuse_transposes(d));
     nuc_ltb_op(d, NUC_LT_RELU, &y, 1, other); /* y has another reader */
-    boundaries(d, &x, 1, (const int32_t[]){z, other}, 2);
+    boundaries(d->model, &x, 1, (const int32_t[]){z, other}, 2);
     assert_false(nuc_tidy_fuse_transposes(d));
     assert_int_equal(nuc_ltb_graph(d)->n_ops, 3);
 }
@@ -161,7 +151,7 @@ static void test_identities(void **state)
     nuc_ltb_identity(d, x, a);
     nuc_ltb_op(d, NUC_LT_RELU, &a, 1, b);
     nuc_ltb_identity(d, b, y);
-    boundaries(d, &x, 1, &y, 1);
+    boundaries(d->model, &x, 1, &y, 1);
     assert_true(nuc_tidy_remove_identities(d));
     struct nuc_lt_subgraph *s = nuc_ltb_graph(d);
     assert_int_equal(s->n_ops, 1);
@@ -179,7 +169,7 @@ static void test_identities_stay(void **state)
     int32_t y = value(d, "y", NUC_LTB_FORMATLESS, 4, nchw);
 
     nuc_ltb_identity(d, x, y);
-    boundaries(d, &x, 1, &y, 1); /* input straight to output */
+    boundaries(d->model, &x, 1, &y, 1); /* input straight to output */
     assert_false(nuc_tidy_remove_identities(d));
 
     d = nuc_ltb_new(*state, "m");
@@ -188,14 +178,14 @@ static void test_identities_stay(void **state)
     y = value(d, "y", NUC_LTB_FORMATLESS, 4, nchw);
     nuc_ltb_op(d, NUC_LT_RELU, &x, 1, a);
     nuc_ltb_identity(d, a, y);
-    boundaries(d, &x, 1, (const int32_t[]){a, y}, 2); /* two outputs */
+    boundaries(d->model, &x, 1, (const int32_t[]){a, y}, 2); /* two outputs */
     assert_false(nuc_tidy_remove_identities(d));
 
     d = nuc_ltb_new(*state, "m");
     y = value(d, "y", NUC_LTB_FORMATLESS, 1, (const int32_t[]){3});
     int32_t constant = nuc_ltb_list(d, "c", (const int32_t[]){7, 8, 9}, 3);
     nuc_ltb_identity(d, constant, y);
-    boundaries(d, NULL, 0, &y, 1); /* an output must be produced */
+    boundaries(d->model, NULL, 0, &y, 1); /* an output must be produced */
     assert_false(nuc_tidy_remove_identities(d));
 }
 
@@ -217,7 +207,7 @@ static struct nuc_ltb *flattened(struct nuc_context *cx, int32_t *weights)
     nuc_ltb_transpose(d, h, y, to_first);
     nuc_ltb_op(d, NUC_LT_RESHAPE, &y, 1, z);
     nuc_ltb_op(d, NUC_LT_FULLY_CONNECTED, (const int32_t[]){z, *weights}, 2, out);
-    boundaries(d, &x, 1, &out, 1);
+    boundaries(d->model, &x, 1, &out, 1);
     return d;
 }
 
@@ -253,7 +243,7 @@ static void test_permute_weights_is_not_done(void **state)
     assert_false(nuc_tidy_permute_weights(d));
     d = flattened(*state, &weights);
     int32_t z = nuc_ltb_graph(d)->ops[2].outputs[0];
-    boundaries(d, nuc_ltb_graph(d)->inputs, 1, (const int32_t[]){nuc_ltb_graph(d)->outputs[0], z}, 2);
+    boundaries(d->model, nuc_ltb_graph(d)->inputs, 1, (const int32_t[]){nuc_ltb_graph(d)->outputs[0], z}, 2);
     assert_false(nuc_tidy_permute_weights(d)); /* the flat value is read outside, too */
     d = flattened(*state, &weights);
     d->notes[nuc_ltb_graph(d)->ops[0].outputs[0]].format = NUC_LTB_FORMATLESS;
@@ -281,7 +271,7 @@ static struct nuc_ltb *product(struct nuc_context *cx, uint32_t n_scales)
     nuc_ltb_op(d, NUC_LT_RELU, &x, 1, h);
     nuc_ltb_op(d, NUC_LT_FULLY_CONNECTED, (const int32_t[]){h, w}, 2, y);
     nuc_ltb_op(d, NUC_LT_RELU, &y, 1, out);
-    boundaries(d, &x, 1, &out, 1);
+    boundaries(d->model, &x, 1, &out, 1);
     return d;
 }
 
@@ -365,7 +355,7 @@ static void test_remove_dead(void **state)
     int32_t y = value(d, "y", NUC_LTB_FORMATLESS, 4, nchw);
 
     nuc_ltb_op(d, NUC_LT_RELU, (const int32_t[]){x, -1}, 2, y);
-    boundaries(d, (const int32_t[]){unused, x}, 2, &y, 1);
+    boundaries(d->model, (const int32_t[]){unused, x}, 2, &y, 1);
     nuc_lt_remove_dead(d->model);
     const struct nuc_lt_subgraph *s = nuc_ltb_graph(d);
     assert_int_equal(s->n_tensors, 3);
