@@ -271,8 +271,9 @@ static int32_t vec_tiles_long(const struct vec_gemm *g, int32_t first, const int
 {
     const struct vec_gemm own = vec_gemm_from(g, first);
     int32_t tiles = VEC_TILE_LONG > VEC_TILE_PIXELS ? pixels / VEC_TILE_LONG : 0;
+    bool staged = VEC_OFFSET && g->staged;
 
-    if (tiles > 0 && VEC_OFFSET && g->staged)
+    if (tiles > 0 && staged)
         vec_tiles(&own, segment, 0, VEC_TILE_LONG, tiles, 1, true, out);
     else if (tiles > 0)
         vec_tiles(&own, segment, 0, VEC_TILE_LONG, tiles, 1, false, out);
