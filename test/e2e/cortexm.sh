@@ -31,7 +31,7 @@ run_program only --target cortex-m33 --executorch-ops-only
 ! grep -q 'edge.nucleon.quantized' only.txt || fail "--executorch-ops-only: an operator of our own"
 # Depthwise layers whose results lie over their inputs, where that saves memory.
 grep -q 'edge.nucleon.quantized_depthwise' cortex-m33.txt || fail "no depthwise layer over its input"
-"$nucleon" compile "$digits/digits_unsupported.pt2" --calibration "$digits/calibration.npz" --target cortex-m33 \
+"$nucleon" compile "$root/examples/scenes/scenes.pt2" --calibration "$root/examples/scenes/calibration.npz" --target cortex-m33 \
     --dump-after lower -o apart.pte >apart.txt 2>err || fail "apart: $(cat err)"
 grep -q 'edge.cortex_m.quantized_depthwise' apart.txt || fail "apart: no depthwise layer"
 ! grep -q 'edge.nucleon.quantized_depthwise' apart.txt || fail "a depthwise layer over its input saves nothing"
