@@ -534,6 +534,30 @@ bool nuc_is_same_place(const struct nuc_axis_map *map, const struct nuc_meta *fr
     return map->count == to->rank && nuc_same_sizes(from, to);
 }
 
+uint32_t nuc_moved_dim(const struct nuc_node *node, const struct nuc_meta *from, uint32_t dim)
+{
+    const enum nuc_family family = nuc_op_family(node->op);
+    const struct nuc_meta *to = &node->vals[0];
+    struct nuc_axis_map map;
+
+    if ((family != NUC_FAMILY_VIEW && family != NUC_FAMILY_PERMUTE && family != NUC_FAMILY_SLICE) || node->is_tuple ||
+        !nuc_axis_map(node, 0, NUC_SELF, 0, &map))
+        return to->rank;
+    for (uint32_t i = 0; i < map.count; i++) {
+        const struct nuc_axis *a = &map.axes[i];
+        if (dim < a->from || dim >= a->from_end)
+            continue;
+        bool whole = a->kind == NUC_AXIS_ELEMENT && a->start == 0 && a->step == 1 &&
+                     nuc_elements_between(from, a->from, a->from_end) == from->sizes[dim] &&
+                     nuc_elements_between(to, a->to, a->to_end) == from->sizes[dim];
+        for (uint32_t d = a->to; whole && d < a->to_end; d++) {
+            if (to->sizes[d] == from->sizes[dim])
+                return d;
+        }
+    }
+    return to->rank;
+}
+
 bool nuc_axis_source(const struct nuc_axis_map *map, const struct nuc_meta *from, const struct nuc_meta *to,
                      const int64_t *index, int64_t *source)
 {

@@ -61,4 +61,10 @@ bool nuc_is_same_place(const struct nuc_axis_map *map, const struct nuc_meta *fr
 bool nuc_axis_source(const struct nuc_axis_map *map, const struct nuc_meta *from, const struct nuc_meta *to,
                      const int64_t *index, int64_t *source);
 
+/*
+ * The dimension of a move's result that holds dimension `dim` of what it reads, whole and in order; as many as the
+ * result has: none does, or the node is no move.
+ */
+uint32_t nuc_moved_dim(const struct nuc_node *node, const struct nuc_meta *from, uint32_t dim);
+
 #endif

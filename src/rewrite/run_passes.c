@@ -40,6 +40,7 @@ static const struct nuc_pass aten_passes[] = {
     {"join-steps", nuc_join_steps, BETTER},
     {"split-recurrent-as-reference", nuc_split_recurrent_as_reference, AS_REFERENCE},
     {"fold-constants", nuc_fold_constants, BOTH},
+    {"fold-layer-scales", nuc_fold_layer_scales, BETTER},
     {"split-to-slices-again", nuc_split_to_slices, BETTER},
     {"fuse-linear-add", nuc_fuse_linear_add, BOTH},
     {"move-activation", nuc_move_activation, BOTH},

@@ -204,31 +204,6 @@ static const struct layer *layer_of(struct nuc_graph *g, const struct nuc_node *
     return is_summed ? l : NULL;
 }
 
-/* The dimension of a move's result that holds rows along `dim` of what it reads; as many as that has: none does. */
-static uint32_t moved_dim(const struct nuc_node *node, const struct nuc_meta *from, uint32_t dim)
-{
-    const enum nuc_family family = nuc_op_family(node->op);
-    const struct nuc_meta *to = &node->vals[0];
-    struct nuc_axis_map map;
-
-    if ((family != NUC_FAMILY_VIEW && family != NUC_FAMILY_PERMUTE && family != NUC_FAMILY_SLICE) || node->is_tuple ||
-        !nuc_axis_map(node, 0, NUC_SELF, 0, &map))
-        return to->rank;
-    for (uint32_t i = 0; i < map.count; i++) {
-        const struct nuc_axis *a = &map.axes[i];
-        if (dim < a->from || dim >= a->from_end)
-            continue;
-        bool whole = a->kind == NUC_AXIS_ELEMENT && a->start == 0 && a->step == 1 &&
-                     nuc_elements_between(from, a->from, a->from_end) == from->sizes[dim] &&
-                     nuc_elements_between(to, a->to, a->to_end) == from->sizes[dim];
-        for (uint32_t d = a->to; whole && d < a->to_end; d++) {
-            if (to->sizes[d] == from->sizes[dim])
-                return d;
-        }
-    }
-    return to->rank;
-}
-
 /*
  * Calls `use` for each layer that sums over dimension `dim` of the value, behind up to `moves` that keep rows whole.
  * False: others read it, too.
@@ -248,7 +223,7 @@ static bool each_layer(struct nuc_graph *g, const struct nuc_node *value, uint32
         }
         if (moves == 0 || !nuc_is_call(user))
             return false;
-        uint32_t moved = moved_dim(user, &value->vals[0], dim);
+        uint32_t moved = nuc_moved_dim(user, &value->vals[0], dim);
         if (moved == user->vals[0].rank || !each_layer(g, user, moved, moves - 1, use, r))
             return false;
     }

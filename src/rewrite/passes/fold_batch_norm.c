@@ -2,8 +2,8 @@
  * y = batch_norm(layer(x)): with s = gamma / sqrt(variance + epsilon), the weight of each output channel is multiplied
  * by s and the bias becomes (bias - mean) * s + beta. Layers are convolutions, transposed ones and linear. The order of
  * the float32 operations is that of torch's fuse_conv_bn_weights and fuse_linear_bn_weights, on which quantization
- * scales depend in their last digits. Views and permutations between both stay where they are. A norm behind something
- * else goes into a linear layer that alone reads it.
+ * scales depend in their last digits. Views and permutations between both stay where they are, and a product with one
+ * value for each channel goes the same way. A norm behind something else goes into a linear layer that alone reads it.
  */
 #include <math.h>
 
@@ -182,6 +182,76 @@ static bool fold_norms(struct nuc_graph *g, bool moved)
 bool nuc_fold_batch_norm(struct nuc_graph *g)
 {
     return fold_norms(g, false);
+}
+
+/* ---- products with a value for each channel, perhaps behind moves ---- */
+
+/* The product that is all that reads the layer, and what it is multiplied with; NULL: there is none. */
+static struct nuc_node *scale_of(struct nuc_graph *g, struct nuc_node *layer, struct nuc_node **scales)
+{
+    struct nuc_node *at = layer;
+    const struct nuc_conv_args *conv = nuc_conv_args(layer->op);
+    uint32_t behind = 1 + (conv != NULL ? conv->spatial : 0), dim = (uint32_t)layer->vals[0].rank - behind;
+    int64_t channels = nuc_operand(g, layer, NUC_CONV_WEIGHT)->vals[0].sizes[0];
+
+    while (at->n_users == 1 && at->users[0]->op != NUC_OP_MUL) {
+        if (!nuc_is_call(at->users[0]))
+            return NULL;
+        uint32_t moved = nuc_moved_dim(at->users[0], &at->vals[0], dim);
+        at = at->users[0];
+        if (moved == at->vals[0].rank)
+            return NULL;
+        dim = moved;
+    }
+    if (at->n_users != 1)
+        return NULL;
+    struct nuc_node *product = at->users[0], *other = nuc_arg_node(product, NUC_OTHER);
+    *scales = nuc_operand(g, product, other == at ? NUC_SELF : NUC_OTHER);
+    if (other == NULL || *scales == at || !nuc_is_static_float(*scales))
+        return NULL;
+    const struct nuc_meta *m = &(*scales)->vals[0], *out = &product->vals[0];
+    bool fits = out->rank == at->vals[0].rank && nuc_elements(out) == nuc_elements(&at->vals[0]) &&
+                m->rank + dim >= out->rank && nuc_elements(m) == channels && channels > 1;
+    return fits && m->sizes[m->rank + dim - out->rank] == channels ? product : NULL;
+}
+
+static void scale_rows(struct nuc_graph *g, struct nuc_node *layer, uint32_t arg, const float *scales)
+{
+    struct nuc_node *old = nuc_operand(g, layer, arg);
+    const struct nuc_meta *m = &old->vals[0];
+    size_t rows = (size_t)m->sizes[0], length = (size_t)nuc_elements(m) / rows;
+    const float *from = nuc_const_contiguous(g, old);
+    float *to = nuc_alloc_array(g->cx, rows * length, sizeof *to);
+
+    for (size_t i = 0; i < rows * length; i++)
+        to[i] = from[i] * scales[i / length];
+    struct nuc_node *made = nuc_take_parameter(g, old, "_scaled", m, to);
+    nuc_move_before(g, made, old);
+    nuc_set_arg_node(layer, g, arg, made);
+}
+
+static bool fold_layer_scale(struct nuc_graph *g, struct nuc_node *layer)
+{
+    struct nuc_node *scales, *product;
+    const struct nuc_node *bias = nuc_arg_node(layer, NUC_CONV_BIAS);
+
+    if (!nuc_is_static_float(nuc_operand(g, layer, NUC_CONV_WEIGHT)) || (bias != NULL && !nuc_is_static_float(bias)))
+        return false;
+    product = scale_of(g, layer, &scales);
+    if (product == NULL)
+        return false;
+    const float *values = nuc_const_contiguous(g, scales);
+    scale_rows(g, layer, NUC_CONV_WEIGHT, values);
+    if (bias != NULL)
+        scale_rows(g, layer, NUC_CONV_BIAS, values);
+    struct nuc_node *moved = nuc_operand(g, product, nuc_arg_node(product, NUC_OTHER) == scales ? NUC_SELF : NUC_OTHER);
+    nuc_replace_uses(g, product, moved, NULL);
+    return true;
+}
+
+bool nuc_fold_layer_scales(struct nuc_graph *g)
+{
+    return nuc_rewrite_each(g, NUC_OPS(NUC_OP_LINEAR, NUC_OP_CONV1D, NUC_OP_CONV2D), fold_layer_scale);
 }
 
 /* ---- alone ---- */
