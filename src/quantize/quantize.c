@@ -252,6 +252,7 @@ struct nuc_calibration *nuc_quantize_prepare(struct nuc_graph *g, const struct n
     c->observers = nuc_alloc_array(c->g->cx, s->n_groups, sizeof(struct nuc_observer *));
     for (uint32_t i = 0; i < s->n_groups; i++) {
         struct nuc_observer *o = nuc_observer_new(c->g->cx, &s->groups[i].spec);
+        o->follows_tails = o->spec.observer == NUC_OBSERVER_AUTO && !(c->without & NUC_STEP_WIDEN);
         if (options->accuracy != NUC_ACCURACY_FAST)
             nuc_observer_divide(c->g->cx, o);
         for (int k = 0; k < 2 && o->spec.kind == NUC_QSPEC_DERIVED; k++)

@@ -446,11 +446,11 @@ static void long_tails_reach_farther(void **state)
 
     for (uint32_t i = 0; i < 12; i++)
         nuc_extremes_add(*state, &e, i, (struct nuc_range){0, ends[i]}, unbounded, 1);
-    nuc_extremes_widen(&e, -1, 255, &min, &max);
+    nuc_extremes_follow_tails(&e, 255, &min, &max);
     assert_true(fabs((double)max - (6.125 + 1.5 * 1.25)) < 1e-5);
     for (uint32_t i = 4; i < 12; i++)
         nuc_extremes_add(*state, &few, i, (struct nuc_range){0, ends[i]}, unbounded, 1);
-    nuc_extremes_widen(&few, -1, 255, &min, &seen);
+    nuc_extremes_follow_tails(&few, 255, &min, &seen);
     assert_true(min == 0 && seen == 6.125f);
 }
 

@@ -222,9 +222,11 @@ void nuc_observer_candidate(const struct nuc_observer *o, unsigned part, struct 
                               *extremes = part == NUC_BOTH_PARTS ? all : &o->parts[part].extremes;
 
     bool is_wide = o->spec.dtype == NUC_I16;
-    if (reach > NUC_AS_SEEN || is_wide)
-        nuc_extremes_widen(extremes, is_wide ? fmax(reach, 0) : reach, (double)(o->spec.quant_max - o->spec.quant_min),
-                           &r.min, &r.max);
+    const double steps = (double)(o->spec.quant_max - o->spec.quant_min);
+    if (reach >= 0 || is_wide)
+        nuc_extremes_widen(extremes, fmax(reach, 0), steps, &r.min, &r.max);
+    if (o->follows_tails)
+        nuc_extremes_follow_tails(extremes, steps, &r.min, &r.max);
     if (is_wide && extremes->n_samples > 0) {
         r.min = fmaxf(HEADROOM * r.min, fminf(r.min, extremes->bounds.min));
         r.max = fminf(HEADROOM * r.max, fmaxf(r.max, extremes->bounds.max));

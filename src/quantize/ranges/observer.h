@@ -20,9 +20,7 @@ struct nuc_observed_part {
 
 #define NUC_BOTH_PARTS 2
 
-/* Reaches of no number: no further than what was seen, and only in long tails. */
-#define NUC_AS_SEEN (-2.0)
-#define NUC_IN_TAILS (-1.0)
+#define NUC_AS_SEEN (-1.0)
 
 struct nuc_observer {
     struct nuc_qspec spec;
@@ -37,7 +35,8 @@ struct nuc_observer {
     struct nuc_observed_part *parts;
     bool whole;                    /* no other kind than MIN_MAX is asked for: histograms have their range alone */
     unsigned part;                 /* that of the present sample */
-    double reach;                  /* of the range beyond what was seen (unseen_range.h), or one of those above */
+    double reach;                  /* of the range beyond what was seen (unseen_range.h), or NUC_AS_SEEN */
+    bool follows_tails;            /* to where they are expected to end (unseen_range.h) */
     unsigned rounding;             /* as in struct nuc_quantize_options */
     enum nuc_observer_kind chosen; /* the kind whose range is taken: AUTO leaves it open, and begins with MIN_MAX */
 
@@ -86,7 +85,7 @@ static inline bool nuc_observer_counts(const struct nuc_observer *o)
 /* The range of a kind that follows from a histogram: of one part of the samples, which AUTO keeps apart, or of both. */
 struct nuc_candidate_range nuc_observer_range(const struct nuc_observer *o, unsigned part, enum nuc_observer_kind kind);
 
-/* Its parameters when it reaches so far, where extremes were noted. */
+/* Its parameters when it reaches so far, where extremes were noted; NUC_AS_SEEN: no further. */
 void nuc_observer_candidate(const struct nuc_observer *o, unsigned part, struct nuc_candidate_range range, double reach,
                             float *scale, int64_t *zero_point);
 

@@ -116,35 +116,6 @@ static double highest(const struct end *e, bool *alone)
     return most;
 }
 
-/* Samples beyond their mean that tell of a tail. */
-#define LEAST_OF_TAIL 5
-
-/* Variance of the excesses of normally distributed values beyond their mean, relative to the square of their mean. */
-#define SPREAD_OF_NORMAL (PI / 2 - 1)
-
-/* Mean excesses that the end of a tail may lie beyond what was seen: one out of 4.5 n samples goes beyond these. */
-#define MOST_EXCESSES 1.5
-
-/* The end when what samples have beyond their mean is distributed exponentially; what was seen when it has no tail. */
-static double end_of_tail(const struct end *e, double mean, double most, double cost)
-{
-    double sum = 0, squares = 0;
-    uint32_t count = 0;
-
-    for (uint32_t i = 0; i < e->count; i++) {
-        const double excess = fmax(value(e, i) - mean, 0);
-        sum += excess;
-        squares += excess * excess;
-        count += excess > 0;
-    }
-    if (count < LEAST_OF_TAIL)
-        return most;
-    const double b = sum / count, spread = (squares - sum * b) / (count - 1);
-    if (spread < SPREAD_OF_NORMAL * b * b)
-        return most;
-    return fmin(mean + b * log(b * count / e->count / cost), most + MOST_EXCESSES * b);
-}
-
 /* Where the end belongs: beyond what was seen, or there. The other end of the range is at `other`. */
 static double unseen_end(const struct end *e, double center, double other, double rounding, double reach)
 {
@@ -157,8 +128,7 @@ static double unseen_end(const struct end *e, double center, double other, doubl
     double v = b * (above > b * PI * PI / 6 ? above : b * PI * PI / 6);
     double gain = log(b / (rounding * width));
     double squares = (above > 0 ? above * above : 0) + 2 * v * gain;
-    double t = reach >= 0 && squares > 0 ? center + sqrt(squares) : most;
-    t = fmax(t, end_of_tail(e, m, most, rounding * width));
+    double t = squares > 0 ? center + sqrt(squares) : most;
     if (reach > 0)
         t = fmax(t, m + reach * b);
     return t > most ? t : most;
@@ -179,4 +149,56 @@ void nuc_extremes_widen(const struct nuc_extremes *e, double reach, double steps
         *max = fminf((float)above, e->bounds.max);
     if (below > highest(&down, &alone) && -below < low)
         *min = fmaxf((float)-below, e->bounds.min);
+}
+
+/* Samples beyond their mean that tell of a tail. */
+#define LEAST_OF_TAIL 5
+
+/* Variance of the excesses of normally distributed values beyond their mean, relative to the square of their mean. */
+#define SPREAD_OF_NORMAL (PI / 2 - 1)
+
+/* Values of a sample that tails are followed of: one that is cut off is a large part of them. */
+#define FEW_VALUES 64
+
+/* Mean excesses that the end of a tail may lie beyond what was seen: one out of 4.5 n samples goes beyond these. */
+#define MOST_EXCESSES 1.5
+
+/*
+ * Where the end of a tail is, or of what was seen; rounding to steps in a range of width w costs rounding * w^2.
+ */
+static double end_of_tail(const struct end *e, double other, double rounding)
+{
+    bool alone;
+    const double most = highest(e, &alone), m = mean(e);
+    double sum = 0, squares = 0;
+    uint32_t count = 0;
+
+    for (uint32_t i = 0; i < e->count; i++) {
+        const double excess = fmax(value(e, i) - m, 0);
+        sum += excess;
+        squares += excess * excess;
+        count += excess > 0;
+    }
+    if (!alone || count < LEAST_OF_TAIL || !(most > other))
+        return most;
+    const double b = sum / count, t = m + b * log(b * count / e->count / (rounding * (most - other)));
+    if ((squares - sum * b) / (count - 1) < SPREAD_OF_NORMAL * b * b)
+        return most;
+    return fmax(fmin(t, most + MOST_EXCESSES * b), most);
+}
+
+void nuc_extremes_follow_tails(const struct nuc_extremes *e, double steps, float *min, float *max)
+{
+    const struct end up = {e->max, 1, e->n_samples}, down = {e->min, -1, e->n_samples};
+
+    if (e->n_samples < LEAST_SAMPLES || e->n_values > FEW_VALUES)
+        return;
+    const struct nuc_range seen = range_of(e);
+    const double rounding = (double)e->n_values / (12 * steps * steps);
+    const float above = (float)end_of_tail(&up, fmin(*min, 0), rounding),
+                below = (float)-end_of_tail(&down, -fmax(*max, 0), rounding);
+    if (above > seen.max && above > fmaxf(*max, 0))
+        *max = fminf(above, e->bounds.max);
+    if (below < seen.min && below < fminf(*min, 0))
+        *min = fmaxf(below, e->bounds.min);
 }

@@ -47,16 +47,18 @@ void nuc_extremes_cut(const struct nuc_extremes *all, const struct nuc_extremes 
  * exp(-((t - c)^2 - (mu - c)^2) / 2v) times, by an excess whose mean square is 2 b^2; n values rounded to a width of w
  * cost n w^2 / (12 steps^2). The sum is least at t = c + sqrt((mu - c)^2 + 2 v ln(12 steps^2 b / (n w))).
  *
- * Extremes of samples that are unlike each other, as the logits of a trained classifier are, have a longer tail: a
- * normal distribution's is too short for them. What k of N samples have beyond the mean m is taken to be distributed
- * exponentially there, by b on average (Pickands, Statistical inference using extreme order statistics, 1975). The same
- * sum is least at t = m + b ln(12 steps^2 b k / (N n w)), which counts where it is farther, up to 1.5 b beyond the
- * largest value seen: the samples say no more. Five of them have to be beyond m, and spread there as much as those of a
- * normal distribution do: else there is no tail.
- *
  * Samples may differ by more than that, as recordings of different strength do. A `reach` above 0 takes the ends to
  * m + reach * b at least, which one sample out of e^(reach + 0.5772) is expected to go beyond.
  */
 void nuc_extremes_widen(const struct nuc_extremes *e, double reach, double steps, float *min, float *max);
+
+/*
+ * The same for extremes with a longer tail, as those of the logits of a trained classifier, whose samples are unlike
+ * each other. What k of N samples have beyond the mean m is taken to be distributed exponentially, by b on average
+ * (Pickands, Statistical inference using extreme order statistics, 1975). The sum is least at t = m + b ln(12 steps^2 b
+ * k / (N n w)), and t counts up to 1.5 b beyond the largest value seen, as the samples say no more. Five of them have
+ * to be beyond m and spread there as much as those of a normal distribution, and the values of a sample be few.
+ */
+void nuc_extremes_follow_tails(const struct nuc_extremes *e, double steps, float *min, float *max);
 
 #endif

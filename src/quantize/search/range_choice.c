@@ -12,9 +12,8 @@
 
 /*
  * The first is the one that holds where nothing is measured, or not with enough difference. The second half is the
- * first without reaching beyond what was seen, but in long tails: the few samples that show these do not show what is
- * cut off there. Those after them are tried for all tensors together: that samples differ by more than a few of them
- * show is a matter of all of the network.
+ * first without reaching beyond what was seen. Those after them are tried for all tensors together: that samples differ
+ * by more than a few of them show is a matter of all of the network.
  */
 static const struct candidate {
     enum nuc_observer_kind kind;
@@ -25,10 +24,10 @@ static const struct candidate {
     {NUC_OBSERVER_HISTOGRAM, 0, NUC_STEP_HISTOGRAM},
     {NUC_OBSERVER_MSE, 0, NUC_STEP_MSE},
     {NUC_OBSERVER_PERCENTILE, 0, NUC_STEP_PERCENTILE},
-    {NUC_OBSERVER_MIN_MAX, NUC_IN_TAILS, NUC_STEP_AS_SEEN},
-    {NUC_OBSERVER_HISTOGRAM, NUC_IN_TAILS, NUC_STEP_AS_SEEN | NUC_STEP_HISTOGRAM},
-    {NUC_OBSERVER_MSE, NUC_IN_TAILS, NUC_STEP_AS_SEEN | NUC_STEP_MSE},
-    {NUC_OBSERVER_PERCENTILE, NUC_IN_TAILS, NUC_STEP_AS_SEEN | NUC_STEP_PERCENTILE},
+    {NUC_OBSERVER_MIN_MAX, NUC_AS_SEEN, NUC_STEP_AS_SEEN},
+    {NUC_OBSERVER_HISTOGRAM, NUC_AS_SEEN, NUC_STEP_AS_SEEN | NUC_STEP_HISTOGRAM},
+    {NUC_OBSERVER_MSE, NUC_AS_SEEN, NUC_STEP_AS_SEEN | NUC_STEP_MSE},
+    {NUC_OBSERVER_PERCENTILE, NUC_AS_SEEN, NUC_STEP_AS_SEEN | NUC_STEP_PERCENTILE},
     {NUC_OBSERVER_MIN_MAX, 3, NUC_STEP_FAR},
     {NUC_OBSERVER_MIN_MAX, 6, NUC_STEP_FAR},
 };
