@@ -10,7 +10,6 @@
 #include "ir/args.h"
 #include "ir/axis_map.h"
 #include "ir/conv_args.h"
-#include "rewrite/insert.h"
 #include "rewrite/pass_list.h"
 #include "rewrite/rewrite.h"
 
@@ -332,27 +331,26 @@ static bool fold_into_reader(struct nuc_graph *g, struct nuc_node *norm)
     return true;
 }
 
-/* Over rows, [N, C, L], or images, [N, C, H, W]; [N, C] is rows of one value. */
+/* Over rows, [N, C, L], or images, [N, C, H, W]. */
 static bool to_convolution(struct nuc_graph *g, struct nuc_node *norm)
 {
     struct nuc_node *input = nuc_operand(g, norm, NORM(input)), *like = nuc_operand(g, norm, NORM(running_mean));
     const struct nuc_meta *in = &input->vals[0];
-    bool images = in->rank == 4, single = in->rank == 2;
+    bool images = in->rank == 4;
     const int64_t channels = in->rank < 2 ? 0 : in->sizes[1], sizes[] = {channels, 1, 1, 1};
     struct nuc_meta vector = nuc_meta_make(NUC_F32, &channels, 1);
     struct nuc_meta weight = nuc_meta_make(NUC_F32, sizes, images ? 4 : 3);
     float *scales, *shifts;
 
-    if (in->rank < 2 || in->rank > 4 || !nuc_batch_norm_factors(g, norm, &scales, &shifts))
+    if ((in->rank != 3 && in->rank != 4) || !nuc_batch_norm_factors(g, norm, &scales, &shifts))
         return false;
     struct nuc_node *conv = nuc_insert(g, norm, images ? NUC_OP_CONV2D : NUC_OP_CONV1D, norm);
-    nuc_set_arg_node(conv, g, NUC_CONV_INPUT,
-                     single ? nuc_insert_with_dim(g, conv, NUC_OP_UNSQUEEZE, input, 2) : input);
+    nuc_set_arg_node(conv, g, NUC_CONV_INPUT, input);
     nuc_set_arg_node(conv, g, NUC_CONV_WEIGHT, nuc_take_parameter(g, like, "_scale", &weight, scales));
     nuc_set_arg_node(conv, g, NUC_CONV_BIAS, nuc_take_parameter(g, like, "_shift", &vector, shifts));
     nuc_set_arg_int(conv, nuc_conv_args(conv->op)->groups, channels);
     nuc_infer_shape(g, conv);
-    nuc_replace_uses(g, norm, single ? nuc_insert_with_dim(g, norm, NUC_OP_SQUEEZE_DIM, conv, 2) : conv, NULL);
+    nuc_replace_uses(g, norm, conv, NULL);
     return true;
 }
 
