@@ -26,7 +26,7 @@ struct allowance {
     double mean, more, sure;
 };
 
-static const struct allowance of_kernels = {0.3, 0, 2};
+static const struct allowance of_kernels = {0.3, 0.3, 2};
 
 /* Whose float kernels take several times as long and all of whose weights are rounded. */
 static const struct allowance of_recurrent = {1, 0.5, 2};
@@ -39,9 +39,9 @@ static const struct allowance of_parts = {0.5, 0.3, 2};
 
 /*
  * dB that all choices together may lose, in the mean of the samples, against the network without any, as --accuracy
- * fast has it, where they do not halve the cycles.
+ * fast has it, where they do not halve the cycles: `more` for each part of a halving.
  */
-#define MOST_OF_ALL 0.3
+static const struct allowance of_all = {.mean = 0.3, .more = 0.4};
 
 /* dB that norms lose at most by the mean that the shorter form leaves. */
 #define MOST_OF_MEAN 3.0
@@ -50,8 +50,9 @@ static const struct allowance of_parts = {0.5, 0.3, 2};
 #define MOST_BY_CHANCE 1.0
 #define OTHER_ROUNDINGS 2
 
-/* The part of the cycles that has to be saved by what costs accuracy. */
+/* The part of the cycles that has to be saved by what costs accuracy; by what may cost more than is allowed. */
 #define LEAST_GAIN 100
+#define LEAST_DOUBTFUL_GAIN 20
 
 /*
  * dB that softmaxes in parts surely gain, with so many standard errors, and the part of the cycles that they may take
@@ -107,6 +108,7 @@ struct trying {
     struct kinds kinds;
     uint32_t n_norms; /* that the NPU can compute in parts: */
     const char *norms[MOST_NORMS];
+    enum nuc_op norm_ops[MOST_NORMS];
     double norm_errors[MOST_NORMS]; /* of the forms that their rows ask for */
     struct nuc_arena *arena;        /* which their names lie in */
     bool rounds[NUC_OP_COUNT];      /* these as in struct nuc_settings */
@@ -134,8 +136,10 @@ static void find_norms(struct trying *t, struct nuc_model *prepared)
         return;
     for (const struct nuc_node *n = prepared->graph->first; n != NULL && t->n_norms < MOST_NORMS; n = n->next) {
         t->has_long_softmax = t->has_long_softmax || nuc_has_npu_softmax(&support, n);
-        if (nuc_has_npu_norm(&support, n))
-            t->norms[t->n_norms++] = nuc_strdup_out(prepared->c->cx, t->arena, n->name);
+        if (!nuc_has_npu_norm(&support, n))
+            continue;
+        t->norm_ops[t->n_norms] = n->op;
+        t->norms[t->n_norms++] = nuc_strdup_out(prepared->c->cx, t->arena, n->name);
     }
 }
 
@@ -441,7 +445,8 @@ static bool is_allowed(struct trying *t, const struct outcome *o, const struct o
 {
     if (loss(o, in_float, 0) > allowed(o, in_float, a) || loss(o, in_float, a.sure) > a.mean + halvings(o, in_float))
         return false;
-    return halvings(o, in_float) >= 1 || loss(o, in_float, 0) <= MOST_OF_ALL || loss(o, plain(t), 0) <= MOST_OF_ALL;
+    double most = allowed(o, in_float, of_all);
+    return halvings(o, in_float) >= 1 || loss(o, in_float, 0) <= most || loss(o, plain(t), 0) <= most;
 }
 
 /* in_float: without the kinds whose loss together is allowed. */
@@ -569,21 +574,20 @@ static void set_norms(struct trying *t, enum nuc_norm_form form, const enum nuc_
 }
 
 /*
- * Errors in other roundings of the network as it is set, in their mean: the same samples with hardly larger steps.
- * False: it cannot be compiled so.
+ * Errors of the network as it is set in their mean over this rounding and others: the same samples with hardly larger
+ * steps. False: it cannot be compiled so.
  */
 static bool round_otherwise(struct trying *t, const bool *rounds, struct outcome *mean)
 {
-    struct outcome sum = {.n_samples = 0}, o;
+    struct outcome o;
     bool holds = true;
 
     for (t->rounding = 1; holds && t->rounding <= OTHER_ROUNDINGS; t->rounding++) {
         holds = try_rounding(t, rounds, &o) && o.n_samples == mean->n_samples;
         for (size_t k = 0; holds && k < o.n_samples; k++)
-            sum.errors[k] += o.errors[k] / OTHER_ROUNDINGS;
+            mean->errors[k] += (o.errors[k] - mean->errors[k]) / (t->rounding + 1);
     }
     t->rounding = 0;
-    memcpy(mean->errors, sum.errors, sizeof sum.errors);
     return holds;
 }
 
@@ -597,7 +601,7 @@ static bool hold_otherwise(struct trying *t, const bool *rounds, const struct ou
     struct outcome with = t->found, without = *on_cpu;
     double least = loss(&with, &without, 0) - MOST_BY_CHANCE;
 
-    if (with.cycles >= best->cycles - best->cycles / LEAST_GAIN || least > allowed(&with, &without, of_norms))
+    if (with.cycles >= best->cycles - best->cycles / LEAST_DOUBTFUL_GAIN || least > allowed(&with, &without, of_norms))
         return false;
     bool holds = round_otherwise(t, rounds, &with);
     t->of_norms.form = NUC_NORM_WHOLE;
@@ -701,14 +705,42 @@ static void try_half(struct trying *t, const bool *rounds, const struct nuc_norm
 
     for (uint32_t i = 0; i < half; i++)
         t->of_norms.others[order[i]].form = forms[order[i]].form;
-    bool holds = half > 0 && try_norms(t, rounds, on_cpu, best);
+    bool holds = half > 0 && (try_norms(t, rounds, on_cpu, best) || hold_otherwise(t, rounds, on_cpu, best));
     for (uint32_t i = 0; i < half && !holds; i++)
         t->of_norms.others[order[i]].form = NUC_NORM_WHOLE;
 }
 
+/* One kind of norms after the other, in the form they have on the NPU, as long as the network holds. */
+static bool join_kinds(struct trying *t, const bool *rounds, const struct nuc_norm_of *forms,
+                       const struct outcome *on_cpu, struct outcome *best)
+{
+    bool any = false, tried[NUC_OP_COUNT] = {false};
+
+    for (uint32_t first = 0; first < t->n_norms; first++) {
+        enum nuc_op op = t->norm_ops[first];
+        uint32_t n = 0;
+        for (uint32_t k = first; k < t->n_norms && !tried[op]; k++) {
+            if (t->norm_ops[k] == op)
+                t->of_norms.others[k].form = forms[k].form;
+            n += t->norm_ops[k] == op;
+        }
+        tried[op] = true;
+        if (n == 0 || n == t->n_norms)
+            continue;
+        bool holds = try_norms(t, rounds, on_cpu, best) || hold_otherwise(t, rounds, on_cpu, best);
+        for (uint32_t k = first; k < t->n_norms && !holds; k++) {
+            if (t->norm_ops[k] == op)
+                t->of_norms.others[k].form = NUC_NORM_WHOLE;
+        }
+        any = any || holds;
+    }
+    return any;
+}
+
 /*
  * Each norm in the form that its rows ask for; where the network loses too much, those that err least by themselves,
- * then half of the others. Where some stay on the CPU, all of them in the shortest form may still hold.
+ * then half of the others, or those of one kind. Where some stay on the CPU, all of them in the shortest form may still
+ * hold.
  */
 static bool choose_by_rows(struct trying *t, const bool *rounds, const struct outcome *on_cpu, struct outcome *best)
 {
@@ -723,6 +755,9 @@ static bool choose_by_rows(struct trying *t, const bool *rounds, const struct ou
             t->of_norms.others[order[i]].form = NUC_NORM_WHOLE;
         holds = try_norms(t, rounds, on_cpu, best) || hold_otherwise(t, rounds, on_cpu, best);
     }
+    for (uint32_t k = 0; k < t->n_norms && !holds; k++)
+        t->of_norms.others[k].form = NUC_NORM_WHOLE;
+    holds = holds || join_kinds(t, rounds, forms, on_cpu, best);
     if (holds && left == 1 && n == t->n_norms)
         return true;
     for (uint32_t k = 0; k < t->n_norms; k++) {
