@@ -195,8 +195,8 @@ void nuc_extremes_follow_tails(const struct nuc_extremes *e, double steps, float
         return;
     const struct nuc_range seen = range_of(e);
     const double rounding = (double)e->n_values / (12 * steps * steps);
-    const float above = (float)end_of_tail(&up, fmin(*min, 0), rounding),
-                below = (float)-end_of_tail(&down, -fmax(*max, 0), rounding);
+    const float above = (float)end_of_tail(&up, fmin((double)*min, 0), rounding),
+                below = (float)-end_of_tail(&down, -fmax((double)*max, 0), rounding);
     if (above > seen.max && above > fmaxf(*max, 0))
         *max = fminf(above, e->bounds.max);
     if (below < seen.min && below < fminf(*min, 0))

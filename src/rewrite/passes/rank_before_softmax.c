@@ -1,6 +1,6 @@
+#include "host/numbers.h"
 #include "ir/args.h"
 #include "ir/op_list.h"
-#include "host/numbers.h"
 #include "rewrite/expand/expand.h"
 #include "rewrite/pass_list.h"
 #include "rewrite/rewrite.h"
