@@ -26,7 +26,7 @@ static inline struct nuc_conv_channel nuc_conv_channel_of(const struct nuc_conv_
     return (struct nuc_conv_channel){weight + o * taps * depth, first, depth, depth};
 }
 
-/* The input position that output position `at` reads through tap `k`, or -1. */
+/* The input position that output position `at` reads through tap `k`; below 0 where there is none. */
 static inline int32_t nuc_conv_place(const struct nuc_conv_s8 *c, enum nuc_conv_kind kind, int axis, int32_t at,
                                      int32_t k)
 {

@@ -12,7 +12,7 @@ static int8_t result(const struct nuc_conv_s8 *c, int32_t o, int32_t sum)
     return nuc_rescaled(&c->rescale, o, nuc_wrap_add(sum, c->bias != NULL ? c->bias[o] : 0));
 }
 
-/* Where a weight is: its tap, the input and the output channel. */
+/* Where a weight is: its tap, its output channel, and which of the input channels that one reads it multiplies. */
 struct weight_place {
     int32_t y, x, in, out;
 };
@@ -23,10 +23,7 @@ static struct weight_place place_of(const struct nuc_conv_s8 *c, bool depthwise,
     int32_t taps = c->kernel[0] * c->kernel[1], tap = at / depth % taps;
     int32_t out = depthwise ? at % depth : at / depth / taps;
 
-    return (struct weight_place){tap / c->kernel[1], tap % c->kernel[1],
-                                 depthwise ? out / (c->out_channels / c->in_channels)
-                                           : out / (c->out_channels / c->groups) * depth + at % depth,
-                                 out};
+    return (struct weight_place){tap / c->kernel[1], tap % c->kernel[1], depthwise ? 0 : at % depth, out};
 }
 
 /* Inlined where the kind is known. */
@@ -68,7 +65,7 @@ INLINE void convolve_channel(const struct nuc_conv_s8 *c, enum nuc_conv_kind kin
                     const struct weight_place p = place_of(c, kind == NUC_DEPTHWISE, excess[2 * i]);
                     int32_t from_y = nuc_conv_place(c, kind, 0, y, p.y), from_x = nuc_conv_place(c, kind, 1, x, p.x);
                     if (from_y >= 0 && from_x >= 0)
-                        sum = nuc_wrap_add(sum, (pixel(c, image, from_y, from_x)[p.in] + c->input_offset) *
+                        sum = nuc_wrap_add(sum, (pixel(c, image, from_y, from_x)[ch.first + p.in] + c->input_offset) *
                                                     excess[2 * i + 1]);
                 }
                 *out = result(c, o, sum);

@@ -16,8 +16,10 @@
 #if defined(NUC_SELECT_MVE) || (defined(__ARM_FEATURE_MVE) && !defined(NUC_SELECT_DSP) && !defined(NUC_SELECT_REF))
 #include "device/kernels/mve/mve.h"
 #define NUC_BY_VECTORS mve
+#define NUC_BY_WIDEST mve
 #else
 #define NUC_BY_VECTORS ref
+#define NUC_BY_WIDEST NUC_BY_WORDS
 #endif
 
 #if defined(NUC_SELECT_MVE) || defined(NUC_SELECT_DSP) || (defined(__ARM_FEATURE_DSP) && !defined(NUC_SELECT_REF))
@@ -31,12 +33,9 @@
 #include "device/kernels/cmsis/cmsis_s8.h"
 #define NUC_BY_BEST cmsis
 #define NUC_SOFTMAX_BY cmsis
-#elif defined(NUC_SELECT_MVE) || (defined(__ARM_FEATURE_MVE) && !defined(NUC_SELECT_DSP) && !defined(NUC_SELECT_REF))
-#define NUC_BY_BEST mve
-#define NUC_SOFTMAX_BY mve
 #else
-#define NUC_BY_BEST NUC_BY_WORDS
-#define NUC_SOFTMAX_BY ref
+#define NUC_BY_BEST NUC_BY_WIDEST
+#define NUC_SOFTMAX_BY NUC_BY_VECTORS
 #endif
 
 /* In float32: by vectors where there are some. */

@@ -1,9 +1,6 @@
 /* Operators that slide a window over an image or a volume: convolution and pooling. */
 #include "device/runtime/operators/op_shapes.h"
 
-static const int32_t ones[2] = {1, 1};
-static const int32_t zeros[2] = {0, 0};
-
 /* ---- aten::convolution ---- */
 
 /* The tensors are float32 of one rank, and their channels and groups fit. */
@@ -129,6 +126,9 @@ enum nuc_status nuc_op_convolution(struct nuc_kernel_context *cx, struct nuc_val
 }
 
 /* ---- pooling ---- */
+
+static const int32_t ones[2] = {1, 1};
+static const int32_t zeros[2] = {0, 0};
 
 /* Strides of batch, channel, height, width, of which the batch may be absent. */
 static void image_strides(const struct nuc_tensor *t, ptrdiff_t out[4])
