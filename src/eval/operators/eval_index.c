@@ -121,8 +121,8 @@ static struct picked *pick_along(struct nuc_eval_call *c)
 
     add_index(c, p, dim, c->in_slots[INDEX]);
     nuc_eval_broadcast_strides(index, index, p->indexed[0].strides);
-    for (uint32_t d = 0; d < index->rank; d++)
-        p->strides[d] = d == dim || d >= self->rank ? 0 : nuc_product_of_dims(self, d + 1, self->rank);
+    nuc_eval_broadcast_strides(self, self, p->strides);
+    p->strides[dim] = 0;
     return p;
 }
 
@@ -185,10 +185,9 @@ static void prepare_index_select(struct nuc_eval_call *c)
     struct picked *p = new_picked(c, nuc_eval_result(c));
 
     add_index(c, p, dim, c->in_slots[NUC_ARG(INDEX_SELECT, index)]);
-    for (uint32_t d = 0; d < in->rank; d++) {
-        p->strides[d] = d == dim ? 0 : nuc_product_of_dims(in, d + 1, in->rank);
-        p->indexed[0].strides[d] = d == dim ? 1 : 0;
-    }
+    nuc_eval_broadcast_strides(in, in, p->strides);
+    p->strides[dim] = 0;
+    p->indexed[0].strides[dim] = 1;
 }
 
 static void prepare_embedding(struct nuc_eval_call *c)
