@@ -284,6 +284,36 @@ static void test_transposed(void **state)
     check_conv(false, true, kernels, sizeof kernels / sizeof kernels[0]);
 }
 
+/* Weights of which a part is in int8 and the rest beside them: the bytes that they give whole. */
+static void test_excess(void **state)
+{
+    struct numbers n = {19};
+
+    for (int round = 0; round < ROUNDS; round++) {
+        struct conv_case t = {.depthwise = round % 2 != 0};
+        random_conv(&n, &t);
+        expect_conv(&t);
+        const struct nuc_conv_s8 *c = &t.c;
+        int32_t depth = c->in_channels / c->groups, reads = c->kernel[0] * c->kernel[1] * depth, count = 0;
+        int32_t *excess = malloc((size_t)(reads * c->out_channels + 1) * 2 * sizeof *excess);
+        assert_non_null(excess);
+        for (int32_t k = 0; k < reads * c->out_channels; k++) {
+            int32_t tap = k % reads / depth, part = number(&n, -128, 127);
+            size_t at = weight_at(&t, k / reads, tap / c->kernel[1], tap % c->kernel[1], k % depth);
+            if (number(&n, 0, 9) != 0)
+                continue;
+            excess[2 * count] = (int32_t)at;
+            excess[2 * count++ + 1] = t.weight[at] - part;
+            t.weight[at] = (int8_t)part;
+        }
+        (t.depthwise ? nuc_ref_depthwise_s8 : nuc_ref_conv_s8)(c, t.in, t.weight, t.out);
+        nuc_kernel_wide_channels_s8(c, t.depthwise, t.in, t.weight, excess, count, t.out);
+        assert_memory_equal(t.out, t.expected, t.n_out);
+        free(excess);
+        release_conv(&t);
+    }
+}
+
 /* ---- matrix products ---- */
 
 static void test_matmul(void **state)
@@ -903,27 +933,17 @@ static void test_moves(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(test_conv),
-                                       cmocka_unit_test(test_depthwise),
-                                       cmocka_unit_test(test_transposed),
-                                       cmocka_unit_test(test_matmul),
-                                       cmocka_unit_test(test_add),
-                                       cmocka_unit_test(test_mul),
-                                       cmocka_unit_test(test_extremes),
-                                       cmocka_unit_test(test_div),
-                                       cmocka_unit_test(test_table_and_prelu),
-                                       cmocka_unit_test(test_prelu),
-                                       cmocka_unit_test(test_pool),
-                                       cmocka_unit_test(test_sum),
-                                       cmocka_unit_test(test_softmax),
-                                       cmocka_unit_test(test_wide_softmax),
-                                       cmocka_unit_test(test_norm),
-                                       cmocka_unit_test(test_var),
-                                       cmocka_unit_test(test_log_softmax),
-                                       cmocka_unit_test(test_compare),
-                                       cmocka_unit_test(test_vector_softmax),
-                                       cmocka_unit_test(test_vector_sum),
-                                       cmocka_unit_test(test_moves)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(test_conv),         cmocka_unit_test(test_depthwise),
+                                       cmocka_unit_test(test_transposed),   cmocka_unit_test(test_excess),
+                                       cmocka_unit_test(test_matmul),       cmocka_unit_test(test_add),
+                                       cmocka_unit_test(test_mul),          cmocka_unit_test(test_extremes),
+                                       cmocka_unit_test(test_div),          cmocka_unit_test(test_table_and_prelu),
+                                       cmocka_unit_test(test_prelu),        cmocka_unit_test(test_pool),
+                                       cmocka_unit_test(test_sum),          cmocka_unit_test(test_softmax),
+                                       cmocka_unit_test(test_wide_softmax), cmocka_unit_test(test_norm),
+                                       cmocka_unit_test(test_var),          cmocka_unit_test(test_log_softmax),
+                                       cmocka_unit_test(test_compare),      cmocka_unit_test(test_vector_softmax),
+                                       cmocka_unit_test(test_vector_sum),   cmocka_unit_test(test_moves)};
 
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
