@@ -65,15 +65,6 @@ static void add_few(struct addend of_a, struct addend of_b, struct nuc_fused f, 
         *out = (int8_t)nuc_ssat8(nuc_fused_twice(twice_added(*a, &of_a) + twice_added(*b, &of_b), &f));
 }
 
-static int32_t elements_of(const struct nuc_loops *loops)
-{
-    int32_t count = 1;
-
-    for (uint32_t d = 0; d < loops->rank && count < LEAST_FOR_TABLES; d++)
-        count *= loops->sizes[d];
-    return count;
-}
-
 /* Not inlined: sums of few elements take no stack for tables. */
 __attribute__((noinline)) static void add_many(const struct nuc_add_s8 *p, const struct nuc_loops *loops,
                                                const struct addend inputs[2], struct nuc_fused sum, const int8_t *a,
@@ -103,7 +94,7 @@ void nuc_dsp_add_s8(const struct nuc_add_s8 *p, const struct nuc_loops *loops, c
         nuc_ref_add_s8(p, loops, a, b, out);
         return;
     }
-    if (elements_of(loops) >= LEAST_FOR_TABLES) {
+    if (nuc_has_elements(loops, LEAST_FOR_TABLES)) {
         add_many(p, loops, inputs, sum, a, b, out);
         return;
     }
@@ -170,7 +161,8 @@ void nuc_dsp_prelu_s8(const struct nuc_prelu_s8 *p, const struct nuc_loops *loop
     uint32_t last = loops->rank - 1;
     struct prelu_table t;
 
-    if (loops->rank == 0 || loops->a[last] != 1 || loops->out[last] != 1 || elements_of(loops) < LEAST_FOR_SLOPES ||
+    if (loops->rank == 0 || loops->a[last] != 1 || loops->out[last] != 1 ||
+        !nuc_has_elements(loops, LEAST_FOR_SLOPES) ||
         !nuc_fused_of(p->negative.multiplier, p->negative.shift, p->output_offset, &t.below)) {
         nuc_ref_prelu_s8(p, loops, in, slopes, out);
         return;

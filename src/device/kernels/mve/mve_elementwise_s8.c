@@ -41,15 +41,6 @@ static void add_row(const struct nuc_add_s8 *p, const int32_t *of_a, const int32
     }
 }
 
-static bool is_worth_tables(const struct nuc_loops *loops)
-{
-    int32_t count = 1;
-
-    for (uint32_t d = 0; d < loops->rank && count < LEAST_FOR_TABLES; d++)
-        count *= loops->sizes[d];
-    return count >= LEAST_FOR_TABLES && nuc_rows_are_dense(loops);
-}
-
 /* Not inlined: what leaves all to another kernel takes no stack. */
 __attribute__((noinline)) static void add_by_tables(const struct nuc_add_s8 *p, const struct nuc_loops *loops,
                                                     const int8_t *a, const int8_t *b, int8_t *out)
@@ -67,7 +58,7 @@ __attribute__((noinline)) static void add_by_tables(const struct nuc_add_s8 *p, 
 void nuc_mve_add_s8(const struct nuc_add_s8 *p, const struct nuc_loops *loops, const int8_t *a, const int8_t *b,
                     int8_t *out)
 {
-    if (p->sum.shift <= 0 && is_worth_tables(loops))
+    if (p->sum.shift <= 0 && nuc_has_elements(loops, LEAST_FOR_TABLES) && nuc_rows_are_dense(loops))
         add_by_tables(p, loops, a, b, out);
     else
         nuc_dsp_add_s8(p, loops, a, b, out);

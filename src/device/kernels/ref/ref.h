@@ -415,6 +415,9 @@ static inline bool nuc_walk_next(const struct nuc_loops *loops, struct nuc_walk 
     return nuc_walk_next_row(loops, walk);
 }
 
+/* Whether the nest has so many elements. */
+bool nuc_has_elements(const struct nuc_loops *loops, int32_t least);
+
 /* Rows of all three tensors have their elements side by side. */
 static inline bool nuc_rows_are_dense(const struct nuc_loops *loops)
 {

@@ -16,3 +16,12 @@ bool nuc_walk_next_row(const struct nuc_loops *loops, struct nuc_walk *walk)
     }
     return false;
 }
+
+bool nuc_has_elements(const struct nuc_loops *loops, int32_t least)
+{
+    int64_t count = 1;
+
+    for (uint32_t d = 0; d < loops->rank && count < least; d++)
+        count *= loops->sizes[d];
+    return count >= least;
+}
