@@ -394,27 +394,35 @@ static struct nuc_node *finish_in_product(struct nuc_graph *g, struct nuc_node *
     return linear(g, node, values, weights, n, width, r->affine.bias);
 }
 
+/* weight root(n) y + bias of [N, C, H, W]: a layer of each channel by itself, which rounds once. */
+static struct nuc_node *scaled_channels(struct nuc_graph *g, struct nuc_node *node, struct nuc_node *y, int64_t n,
+                                        const struct affine *affine)
+{
+    const int64_t channels = y->vals[0].sizes[1], sizes[] = {channels, 1, 1, 1};
+    float *weights = nuc_alloc_array(g->cx, (size_t)channels, sizeof *weights);
+
+    for (int64_t i = 0; i < channels; i++)
+        weights[i] = (float)(sqrt((double)n) * at(affine->weight, i, 1));
+    return product(g, node, NUC_OP_CONV2D, y, weights, sizes, affine->bias);
+}
+
 /*
  * weight (x - mean) root + bias. The mean (NULL: 0) is taken off last, so that what is rounded has rows of one
- * deviation; weight and bias are one layer of each channel by itself, which rounds once.
+ * deviation.
  */
 static struct nuc_node *finish_in_steps(struct nuc_graph *g, struct nuc_node *node, struct nuc_node *x,
                                         struct nuc_node *mean, struct nuc_node *root, const struct rows *r)
 {
-    const int64_t pixels[] = {r->count, r->n, 1, 1}, sizes[] = {r->n, 1, 1, 1};
-    float *weights = nuc_alloc_array(g->cx, (size_t)r->n, sizeof *weights);
+    const int64_t pixels[] = {r->count, r->n, 1, 1};
     bool uniform = is_uniform(r);
 
-    for (int64_t i = 0; i < r->n; i++)
-        weights[i] = (float)(sqrt((double)r->n) * at(r->affine.weight, i, 1));
     if (uniform)
-        root = nuc_insert_with_number(g, node, NUC_OP_MUL, root, (double)weights[0]);
+        root = nuc_insert_with_number(g, node, NUC_OP_MUL, root,
+                                      (double)(float)(sqrt((double)r->n) * at(r->affine.weight, 0, 1)));
     struct nuc_node *y = nuc_insert_binary(g, node, NUC_OP_MUL, x, root);
     if (mean != NULL)
         y = nuc_insert_binary(g, node, NUC_OP_SUB, y, nuc_insert_binary(g, node, NUC_OP_MUL, mean, root));
-    if (uniform)
-        return y;
-    return product(g, node, NUC_OP_CONV2D, nuc_insert_reshaped(g, node, y, pixels, 4), weights, sizes, r->affine.bias);
+    return uniform ? y : scaled_channels(g, node, nuc_insert_reshaped(g, node, y, pixels, 4), r->n, &r->affine);
 }
 
 static struct nuc_node *form_rows(const struct nuc_support *s, struct nuc_node *node)
@@ -584,18 +592,6 @@ static struct nuc_node *channels_in_product(struct nuc_graph *g, struct nuc_node
     return product(g, node, NUC_OP_CONV2D, y, weights, (const int64_t[]){channels, 2 * channels, 1, 1}, c->affine.bias);
 }
 
-/* The same of (x - mean) root, channel by channel. */
-static struct nuc_node *channels_in_steps(struct nuc_graph *g, struct nuc_node *node, struct nuc_node *y,
-                                          const struct channels *c)
-{
-    const int64_t channels = c->sizes[1], sizes[] = {channels, 1, 1, 1};
-    float *weights = nuc_alloc_array(g->cx, (size_t)channels, sizeof *weights);
-
-    for (int64_t i = 0; i < channels; i++)
-        weights[i] = (float)(sqrt((double)group_size(c)) * at(c->affine.weight, i, 1));
-    return product(g, node, NUC_OP_CONV2D, y, weights, sizes, c->affine.bias);
-}
-
 /* Of one pixel. */
 static struct nuc_node *form_channels_in_rows(struct nuc_graph *g, struct nuc_node *node, struct nuc_node *x,
                                               const struct channels *c)
@@ -606,7 +602,7 @@ static struct nuc_node *form_channels_in_rows(struct nuc_graph *g, struct nuc_no
     struct nuc_node *root = inverse_root(g, node, squares, c->eps * (double)n, NULL, 0);
     struct nuc_node *y = nuc_insert_binary(g, node, NUC_OP_MUL, centred, root);
 
-    return channels_in_steps(g, node, nuc_insert_reshaped(g, node, y, c->sizes, 4), c);
+    return scaled_channels(g, node, nuc_insert_reshaped(g, node, y, c->sizes, 4), n, &c->affine);
 }
 
 /* In the wide form between groups there are decades, between images hardly. */
@@ -629,11 +625,12 @@ static struct nuc_node *form_channels(const struct nuc_support *s, struct nuc_no
         squares = squares_of_groups(g, node, centred, &c);
     }
     struct nuc_node *root = inverse_root(g, node, squares, eps, factor, 0);
-    if (c.has_product)
+    if (c.has_product) {
         y = channels_in_product(g, node, x, mean, factor, root, &c);
-    else
-        y = channels_in_steps(g, node,
-                              nuc_insert_binary(g, node, NUC_OP_MUL, centred, of_channels(g, node, root, &c, 1)), &c);
+    } else {
+        y = nuc_insert_binary(g, node, NUC_OP_MUL, centred, of_channels(g, node, root, &c, 1));
+        y = scaled_channels(g, node, y, group_size(&c), &c.affine);
+    }
     return nuc_insert_reshaped(g, node, y, out.sizes, out.rank);
 }
 
