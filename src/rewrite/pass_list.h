@@ -15,7 +15,9 @@ struct nuc_pass {
 
 /* A batch norm after a convolution or a linear of its own becomes part of weight and bias. */
 bool nuc_fold_batch_norm(struct nuc_graph *g);
+/* So does one behind moves, or in front of a linear that alone reads it. */
 bool nuc_fold_moved_batch_norm(struct nuc_graph *g);
+/* So does a product with a constant for each channel. */
 bool nuc_fold_layer_scales(struct nuc_graph *g);
 /* A 2-D pooling of [C, H, W] gets a batch dimension around it. */
 bool nuc_batch_pools(struct nuc_graph *g);

@@ -63,7 +63,7 @@ static bool is_same_of(const struct nuc_node *node, const struct nuc_node *other
     return same;
 }
 
-/* The nodes that do the same to other steps of the value, `node` among them; NULL: to few or to less than half of it.
+/* The nodes that do the same to other steps of the value, `node` among them; NULL: too few, or of less than half of it.
  */
 static struct nuc_node **same_of(struct nuc_graph *g, const struct nuc_node *node, const struct step *s,
                                  uint32_t *count)
@@ -95,13 +95,14 @@ static bool join_steps(struct nuc_graph *g, struct nuc_node *node)
     struct step s;
     uint32_t count;
 
-    if (node->n_users == 0 || !read_step(node, &s))
+    if (!read_step(node, &s) || !is_same_of(node, node, &s))
         return false;
-    struct nuc_node **same = same_of(g, node, &s, &count);
     const struct nuc_meta *m = &s.whole->vals[0], *row = &node->vals[0];
     const int64_t elements = nuc_elements(row) * m->sizes[s.dim];
-    if (same == NULL || !is_same_of(node, node, &s) ||
-        (elements > MOST_ELEMENTS && elements > 2 * (int64_t)nuc_elements(m)))
+    if (elements > MOST_ELEMENTS && elements > 2 * (int64_t)nuc_elements(m))
+        return false;
+    struct nuc_node **same = same_of(g, node, &s, &count);
+    if (same == NULL)
         return false;
     struct nuc_node *all = nuc_emit_like(g, node, node, NUC_ARGS(nuc_node_arg(s.whole)));
     for (uint32_t i = 0; i < count; i++) {

@@ -52,8 +52,7 @@ static struct nuc_node *signed_constant(struct nuc_graph *g, const struct nuc_no
 bool nuc_signed_values(struct nuc_graph *g)
 {
     uint32_t count;
-    struct nuc_node **readers =
-        nuc_collect(g, NUC_OPS(NUC_OP_DEQUANTIZE_PER_TENSOR), &count); /* of one value in a row or not */
+    struct nuc_node **readers = nuc_collect(g, NUC_OPS(NUC_OP_DEQUANTIZE_PER_TENSOR), &count);
     bool changed = false;
 
     for (uint32_t i = 0; i < count; i++) {
