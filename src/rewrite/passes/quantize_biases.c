@@ -6,6 +6,7 @@
  */
 #include <math.h>
 
+#include "host/numbers.h"
 #include "ir/conv_args.h"
 #include "ir/quant.h"
 #include "rewrite/pass_list.h"
@@ -121,7 +122,7 @@ static void add_dequantize(struct nuc_graph *g, struct nuc_node *node, uint32_t 
 
 #define SAME 1e-5 /* of a scale: both may be rounded to float32 */
 
-/* What a bias with the scale of other sums stands for; NULL: it has that of `scales`, or is none. */
+/* What a bias with the scale of other sums, or a zero point, stands for; NULL: it has that of `scales`, or is none. */
 static const float *of_other_sums(struct nuc_graph *g, const struct nuc_node *bias, const float *scales, int64_t n,
                                   int64_t count)
 {
@@ -129,16 +130,19 @@ static const float *of_other_sums(struct nuc_graph *g, const struct nuc_node *bi
     const struct nuc_node *steps = nuc_dequantize_quant(bias, &q) ? nuc_operand(g, bias, NUC_SELF) : NULL;
 
     if (steps == NULL || !nuc_is_static(steps) || steps->vals[0].dtype != NUC_I32 ||
-        (q.per_channel && (!nuc_is_static_float(q.scales) || nuc_elements(&q.scales->vals[0]) != n)))
+        (q.per_channel && (!nuc_is_static_float(q.scales) || nuc_elements(&q.scales->vals[0]) != n)) ||
+        (q.zero_points != NULL && (!nuc_is_static(q.zero_points) || nuc_elements(&q.zero_points->vals[0]) != n)))
         return NULL;
     const float *own = q.per_channel ? nuc_const_contiguous(g, q.scales) : NULL;
+    const uint8_t *zeros = q.zero_points != NULL ? nuc_const_contiguous(g, q.zero_points) : NULL;
     const int32_t *counts = nuc_const_contiguous(g, steps);
     float *values = nuc_alloc_array(g->cx, (size_t)n, sizeof *values);
     bool other = false;
     for (int64_t i = 0; i < n; i++) {
         double scale = own != NULL ? (double)own[i] : q.scale, sum = (double)scales[i % count];
-        other = other || fabs(scale - sum) > SAME * sum;
-        values[i] = (float)(counts[i] * scale);
+        int64_t zero = zeros != NULL ? nuc_int_at(q.zero_points->vals[0].dtype, zeros, (size_t)i) : q.zero_point;
+        other = other || zero != 0 || fabs(scale - sum) > SAME * sum;
+        values[i] = (float)(((double)counts[i] - (double)zero) * scale);
     }
     return other ? values : NULL;
 }
