@@ -175,6 +175,19 @@ int64_t nuc_slice_end(int64_t value, int64_t size)
     return value < 0 ? 0 : value > size ? size : value;
 }
 
+bool nuc_takes_one(const struct nuc_node *node, struct nuc_taken *taken)
+{
+    taken->of = node != NULL && node->op == NUC_OP_SLICE ? nuc_arg_node(node, NUC_SELF) : NULL;
+    if (taken->of == NULL)
+        return false;
+    const struct nuc_meta *m = &taken->of->vals[0];
+    taken->dim = nuc_dim(node, NUC_ARG(SLICE, dim), 0, m->rank);
+    if (taken->dim < 0 || taken->dim >= m->rank || node->vals[0].sizes[taken->dim] != 1)
+        return false;
+    taken->at = nuc_slice_end(nuc_integer(node, NUC_ARG(SLICE, start), 0), m->sizes[taken->dim]);
+    return true;
+}
+
 bool nuc_cuts_rows(const struct nuc_node *node)
 {
     const bool slices = node->op == NUC_OP_SLICE;

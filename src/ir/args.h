@@ -43,6 +43,13 @@ int64_t nuc_dim(const struct nuc_node *node, uint32_t index, int64_t fallback, u
 /* The start or end of a slice, which counts from the end where it is negative, as a place from 0 to `size`. */
 int64_t nuc_slice_end(int64_t value, int64_t size);
 
+/* One index of a dimension of a value, as a slice takes it; false: the node, which may be NULL, is something else. */
+struct nuc_taken {
+    struct nuc_node *of;
+    int64_t dim, at;
+};
+bool nuc_takes_one(const struct nuc_node *node, struct nuc_taken *taken);
+
 /*
  * A slice of neighbouring indices of the outermost dimension in memory, or a split along it, that is no output: the
  * bytes of a result lie together in those of the operand, which is no parameter.

@@ -80,32 +80,17 @@ static bool hides_cell(const struct nuc_node *step, const struct nuc_node *next)
     return hidden;
 }
 
-/* What a step reads: place `at` of a dimension of a value. */
-struct part {
-    struct nuc_node *of;
-    int64_t dim, at;
-};
-
-static bool read_part(struct nuc_node *value, struct part *p)
+/* What a step reads, past views. */
+static bool read_part(struct nuc_node *value, struct nuc_taken *part)
 {
-    const struct nuc_node *slice = nuc_past_views(value);
-
-    if (slice == NULL || !nuc_is_call(slice) || slice->op != NUC_OP_SLICE ||
-        nuc_integer(slice, NUC_ARG(SLICE, step), 1) != 1)
-        return false;
-    p->of = nuc_arg_node(slice, NUC_SELF);
-    if (p->of == NULL)
-        return false;
-    p->dim = nuc_dim(slice, NUC_ARG(SLICE, dim), 0, p->of->vals[0].rank);
-    p->at = nuc_slice_end(nuc_integer(slice, NUC_ARG(SLICE, start), 0), p->of->vals[0].sizes[p->dim]);
-    return slice->vals[0].sizes[p->dim] == 1;
+    return nuc_takes_one(nuc_past_views(value), part);
 }
 
 /* Steps from `step` on, `part` being what the first one reads and `reversed` the order; returns how many. */
-static uint32_t read_chain(struct nuc_node *step, struct nuc_node **chain, uint32_t most, struct part *part,
+static uint32_t read_chain(struct nuc_node *step, struct nuc_node **chain, uint32_t most, struct nuc_taken *part,
                            bool *reversed)
 {
-    struct part next;
+    struct nuc_taken next;
     uint32_t count = 1;
 
     *reversed = false;
@@ -132,7 +117,7 @@ struct joined {
     struct nuc_graph *g;
     struct nuc_node *layer, *sequence, *states[MOST_STATES];
     struct nuc_recurrent r; /* of a step */
-    struct part part;       /* the first one of the sequence, which a layer in reverse reads last */
+    struct nuc_taken part;  /* the first one of the sequence, which a layer in reverse reads last */
     int64_t steps;
     bool batch_first, reversed, is_paired;
 };
@@ -268,7 +253,7 @@ static void replace_step(const struct joined *j, struct nuc_node *step, int64_t 
 
 static bool is_at(const struct joined *j, struct nuc_node *value, int64_t place)
 {
-    struct part p;
+    struct nuc_taken p;
 
     if (place == place_of(j, j->steps - 1))
         return nuc_past_views(value) == j->states[0];

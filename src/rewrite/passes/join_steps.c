@@ -13,27 +13,20 @@
 
 /* One index of a dimension that is not the last one. */
 struct step {
-    struct nuc_node *whole;
-    int64_t dim, at;
+    struct nuc_taken taken;
     bool squeezed; /* the dimension is gone */
 };
 
 static bool read_step(const struct nuc_node *node, struct step *s)
 {
-    const struct nuc_node *value = nuc_arg_node(node, NUC_SELF), *slice = value;
+    const struct nuc_node *value = nuc_arg_node(node, NUC_SELF);
 
     s->squeezed = value != NULL && value->op == NUC_OP_SQUEEZE_DIM;
-    if (s->squeezed)
-        slice = nuc_arg_node(value, NUC_SELF);
-    s->whole = slice != NULL && slice->op == NUC_OP_SLICE ? nuc_arg_node(slice, NUC_SELF) : NULL;
-    if (s->whole == NULL || nuc_is_static(s->whole))
+    if (!nuc_takes_one(s->squeezed ? nuc_arg_node(value, NUC_SELF) : value, &s->taken) || nuc_is_static(s->taken.of))
         return false;
-    const struct nuc_meta *m = &s->whole->vals[0];
-    s->dim = nuc_dim(slice, NUC_ARG(SLICE, dim), 0, m->rank);
-    if (s->dim < 0 || s->dim + 1 >= m->rank || slice->vals[0].sizes[s->dim] != 1 || m->sizes[s->dim] == 1)
-        return false;
-    s->at = nuc_slice_end(nuc_integer(slice, NUC_ARG(SLICE, start), 0), m->sizes[s->dim]);
-    return !s->squeezed || nuc_dim(value, NUC_ARG(SQUEEZE_DIM, dim), 0, m->rank) == s->dim;
+    const struct nuc_meta *m = &s->taken.of->vals[0];
+    return s->taken.dim + 1 < m->rank && m->sizes[s->taken.dim] != 1 &&
+           (!s->squeezed || nuc_dim(value, NUC_ARG(SQUEEZE_DIM, dim), 0, m->rank) == s->taken.dim);
 }
 
 static bool is_same_argument(const struct nuc_arg *a, const struct nuc_arg *b)
@@ -56,7 +49,7 @@ static bool is_same_of(const struct nuc_node *node, const struct nuc_node *other
 {
     struct step of;
     bool same = other->op == node->op && other->n_args == node->n_args && other->n_users > 0 && !other->in_place &&
-                read_step(other, &of) && of.whole == s->whole && of.dim == s->dim;
+                read_step(other, &of) && of.taken.of == s->taken.of && of.taken.dim == s->taken.dim;
 
     for (uint32_t i = 1; same && i < node->n_args; i++)
         same = is_same_argument(&node->args[i], &other->args[i]);
@@ -72,8 +65,8 @@ static struct nuc_node **same_of(struct nuc_graph *g, const struct nuc_node *nod
     size_t capacity = 0;
 
     *count = 0;
-    for (uint32_t i = 0; i < s->whole->n_users; i++) {
-        struct nuc_node *slice = s->whole->users[i];
+    for (uint32_t i = 0; i < s->taken.of->n_users; i++) {
+        struct nuc_node *slice = s->taken.of->users[i];
         for (uint32_t k = 0; k < slice->n_users; k++) {
             struct nuc_node *user = slice->users[k];
             bool squeezes = user->op == NUC_OP_SQUEEZE_DIM;
@@ -86,7 +79,7 @@ static struct nuc_node **same_of(struct nuc_graph *g, const struct nuc_node *nod
             }
         }
     }
-    return *count >= FEWEST_STEPS && 2 * (int64_t)*count >= s->whole->vals[0].sizes[s->dim] ? found : NULL;
+    return *count >= FEWEST_STEPS && 2 * (int64_t)*count >= s->taken.of->vals[0].sizes[s->taken.dim] ? found : NULL;
 }
 
 /* Of the earliest node, in front of which nothing else reads a part. */
@@ -97,20 +90,20 @@ static bool join_steps(struct nuc_graph *g, struct nuc_node *node)
 
     if (!read_step(node, &s) || !is_same_of(node, node, &s))
         return false;
-    const struct nuc_meta *m = &s.whole->vals[0], *row = &node->vals[0];
-    const int64_t elements = nuc_elements(row) * m->sizes[s.dim];
+    const struct nuc_meta *m = &s.taken.of->vals[0], *row = &node->vals[0];
+    const int64_t elements = nuc_elements(row) * m->sizes[s.taken.dim];
     if (elements > MOST_ELEMENTS && elements > 2 * (int64_t)nuc_elements(m))
         return false;
     struct nuc_node **same = same_of(g, node, &s, &count);
     if (same == NULL)
         return false;
-    struct nuc_node *all = nuc_emit_like(g, node, node, NUC_ARGS(nuc_node_arg(s.whole)));
+    struct nuc_node *all = nuc_emit_like(g, node, node, NUC_ARGS(nuc_node_arg(s.taken.of)));
     for (uint32_t i = 0; i < count; i++) {
         struct step of;
         read_step(same[i], &of);
-        struct nuc_node *part = nuc_insert_slice(g, same[i], all, of.dim, of.at, of.at + 1);
+        struct nuc_node *part = nuc_insert_slice(g, same[i], all, of.taken.dim, of.taken.at, of.taken.at + 1);
         if (of.squeezed)
-            part = nuc_insert_with_dim(g, same[i], NUC_OP_SQUEEZE_DIM, part, of.dim);
+            part = nuc_insert_with_dim(g, same[i], NUC_OP_SQUEEZE_DIM, part, of.taken.dim);
         nuc_replace_uses(g, same[i], part, NULL);
     }
     return true;
