@@ -355,22 +355,12 @@ static struct nuc_node *between(struct writes *w, struct nuc_node *old, struct n
     return count == 1 ? part : nuc_insert_cat(w->g, w->at, parts, count, dim);
 }
 
-/* Where a bound of a slice leads. */
-static int64_t bound(const struct nuc_node *slice, uint32_t index, int64_t size, int64_t fallback)
-{
-    int64_t at = nuc_integer(slice, index, fallback);
-
-    if (at < 0)
-        at = at < -size ? 0 : at + size;
-    return at > size ? size : at;
-}
-
 /* The sliced tensor with `part` in the place of the slice. */
 static struct nuc_node *unslice(struct writes *w, const struct nuc_node *slice, struct nuc_node *part)
 {
     const struct nuc_meta *in = nuc_input_meta(slice, NUC_SELF);
     uint32_t dim = (uint32_t)nuc_dim(slice, NUC_ARG(SLICE, dim), 0, in->rank);
-    int64_t start = bound(slice, NUC_ARG(SLICE, start), in->sizes[dim], 0);
+    int64_t start = nuc_slice_end(nuc_integer(slice, NUC_ARG(SLICE, start), 0), in->sizes[dim]);
     int64_t step = nuc_integer(slice, NUC_ARG(SLICE, step), 1), count = part->vals[0].sizes[dim];
 
     if (count == in->sizes[dim])
