@@ -591,32 +591,33 @@ static bool round_otherwise(struct trying *t, const bool *rounds, struct outcome
     return holds;
 }
 
-/*
- * What deep networks lose by norms, chance makes or hides: all their values are rounded otherwise with the first norm.
- * A loss that may be of that is believed where other roundings have it, too.
- */
-static bool hold_otherwise(struct trying *t, const bool *rounds, const struct outcome *on_cpu, struct outcome *best)
-{
-    const struct nuc_norms norms = t->of_norms;
-    struct outcome with = t->found, without = *on_cpu;
-    double least = loss(&with, &without, 0) - MOST_BY_CHANCE;
-
-    if (with.cycles >= best->cycles - best->cycles / LEAST_DOUBTFUL_GAIN || least > allowed(&with, &without, of_norms))
-        return false;
-    bool holds = round_otherwise(t, rounds, &with);
-    t->of_norms.form = NUC_NORM_WHOLE;
-    t->of_norms.n_others = 0;
-    holds = holds && round_otherwise(t, rounds, &without) && is_allowed(t, &with, &without, of_norms);
-    t->of_norms = norms;
-    *best = holds ? t->found : *best;
-    return holds;
-}
-
 /* Where the norms as they are set are worth it, `best` becomes what the network is with them. */
 static bool try_norms(struct trying *t, const bool *rounds, const struct outcome *on_cpu, struct outcome *best)
 {
     bool holds = try_rounding(t, rounds, &t->found) && is_worth(t, &t->found, best, on_cpu, of_norms);
 
+    *best = holds ? t->found : *best;
+    return holds;
+}
+
+/*
+ * The same in other roundings, too. What deep networks lose by norms, chance makes or hides: all their values are
+ * rounded otherwise with the first norm. A loss that may be of that is believed where other roundings have it.
+ */
+static bool hold_norms(struct trying *t, const bool *rounds, const struct outcome *on_cpu, struct outcome *best)
+{
+    const struct nuc_norms norms = t->of_norms;
+    struct outcome with, without = *on_cpu;
+
+    if (try_norms(t, rounds, on_cpu, best))
+        return true;
+    if (!try_rounding(t, rounds, &with) || with.cycles >= best->cycles - best->cycles / LEAST_DOUBTFUL_GAIN ||
+        loss(&with, &without, 0) - MOST_BY_CHANCE > allowed(&with, &without, of_norms))
+        return false;
+    bool holds = round_otherwise(t, rounds, &with);
+    set_norms(t, NUC_NORM_WHOLE, NULL, 1);
+    holds = holds && round_otherwise(t, rounds, &without) && is_allowed(t, &with, &without, of_norms);
+    t->of_norms = norms;
     *best = holds ? t->found : *best;
     return holds;
 }
@@ -705,7 +706,7 @@ static void try_half(struct trying *t, const bool *rounds, const struct nuc_norm
 
     for (uint32_t i = 0; i < half; i++)
         t->of_norms.others[order[i]].form = forms[order[i]].form;
-    bool holds = half > 0 && (try_norms(t, rounds, on_cpu, best) || hold_otherwise(t, rounds, on_cpu, best));
+    bool holds = half > 0 && hold_norms(t, rounds, on_cpu, best);
     for (uint32_t i = 0; i < half && !holds; i++)
         t->of_norms.others[order[i]].form = NUC_NORM_WHOLE;
 }
@@ -727,7 +728,7 @@ static bool join_kinds(struct trying *t, const bool *rounds, const struct nuc_no
         tried[op] = true;
         if (n == 0 || n == t->n_norms)
             continue;
-        bool holds = try_norms(t, rounds, on_cpu, best) || hold_otherwise(t, rounds, on_cpu, best);
+        bool holds = hold_norms(t, rounds, on_cpu, best);
         for (uint32_t k = first; k < t->n_norms && !holds; k++) {
             if (t->norm_ops[k] == op)
                 t->of_norms.others[k].form = NUC_NORM_WHOLE;
@@ -753,7 +754,7 @@ static bool choose_by_rows(struct trying *t, const bool *rounds, const struct ou
     for (; n > 0 && !holds && left < SHARES; left++) {
         for (uint32_t i = n - n * left / SHARES; i < n; i++)
             t->of_norms.others[order[i]].form = NUC_NORM_WHOLE;
-        holds = try_norms(t, rounds, on_cpu, best) || hold_otherwise(t, rounds, on_cpu, best);
+        holds = hold_norms(t, rounds, on_cpu, best);
     }
     for (uint32_t k = 0; k < t->n_norms && !holds; k++)
         t->of_norms.others[k].form = NUC_NORM_WHOLE;
@@ -793,8 +794,7 @@ static bool choose_norms(struct trying *t, const bool *rounds, struct outcome *b
         return true;
     enum nuc_norm_form form = loss(&t->found, &on_cpu, 0) < MOST_OF_MEAN ? NUC_NORM_FINE : NUC_NORM_WIDE;
     set_norms(t, form, NULL, 1);
-    return try_norms(t, rounds, &on_cpu, best) || hold_otherwise(t, rounds, &on_cpu, best) ||
-           join_norms(t, rounds, form, &on_cpu, best);
+    return hold_norms(t, rounds, &on_cpu, best) || join_norms(t, rounds, form, &on_cpu, best);
 }
 
 /*
