@@ -711,28 +711,36 @@ static void try_half(struct trying *t, const bool *rounds, const struct nuc_norm
         t->of_norms.others[order[i]].form = NUC_NORM_WHOLE;
 }
 
+/* The norms of a kind in these forms, or on the CPU. False: none of them is on the NPU. */
+static bool set_norms_of(struct trying *t, enum nuc_op op, const struct nuc_norm_of *forms)
+{
+    bool any = false;
+
+    for (uint32_t k = 0; k < t->n_norms; k++) {
+        if (t->norm_ops[k] != op)
+            continue;
+        t->of_norms.others[k].form = forms != NULL ? forms[k].form : NUC_NORM_WHOLE;
+        any = any || t->of_norms.others[k].form != NUC_NORM_WHOLE;
+    }
+    return any;
+}
+
 /* One kind of norms after the other, in the form they have on the NPU, as long as the network holds. */
 static bool join_kinds(struct trying *t, const bool *rounds, const struct nuc_norm_of *forms,
                        const struct outcome *on_cpu, struct outcome *best)
 {
     bool any = false, tried[NUC_OP_COUNT] = {false};
 
-    for (uint32_t first = 0; first < t->n_norms; first++) {
-        enum nuc_op op = t->norm_ops[first];
-        uint32_t n = 0;
-        for (uint32_t k = first; k < t->n_norms && !tried[op]; k++) {
-            if (t->norm_ops[k] == op)
-                t->of_norms.others[k].form = forms[k].form;
-            n += t->norm_ops[k] == op;
-        }
-        tried[op] = true;
-        if (n == 0 || n == t->n_norms)
+    for (uint32_t k = 0; k < t->n_norms; k++)
+        t->of_norms.others[k].form = NUC_NORM_WHOLE;
+    for (uint32_t k = 0; k < t->n_norms; k++) {
+        const enum nuc_op op = t->norm_ops[k];
+        if (tried[op] || !set_norms_of(t, op, forms))
             continue;
+        tried[op] = true;
         bool holds = hold_norms(t, rounds, on_cpu, best);
-        for (uint32_t k = first; k < t->n_norms && !holds; k++) {
-            if (t->norm_ops[k] == op)
-                t->of_norms.others[k].form = NUC_NORM_WHOLE;
-        }
+        if (!holds)
+            set_norms_of(t, op, NULL);
         any = any || holds;
     }
     return any;
@@ -756,8 +764,6 @@ static bool choose_by_rows(struct trying *t, const bool *rounds, const struct ou
             t->of_norms.others[order[i]].form = NUC_NORM_WHOLE;
         holds = hold_norms(t, rounds, on_cpu, best);
     }
-    for (uint32_t k = 0; k < t->n_norms && !holds; k++)
-        t->of_norms.others[k].form = NUC_NORM_WHOLE;
     holds = holds || join_kinds(t, rounds, forms, on_cpu, best);
     if (holds && left == 1 && n == t->n_norms)
         return true;
