@@ -134,10 +134,20 @@ static double unseen_end(const struct end *e, double center, double other, doubl
     return t > most ? t : most;
 }
 
+/* Of a range: to `above` and -`below`, where these are beyond what was seen and beyond the range. */
+static void move_ends(const struct nuc_extremes *e, double above, double below, float *min, float *max)
+{
+    const struct nuc_range seen = range_of(e);
+
+    if (above > (double)fmaxf(seen.max, fmaxf(*max, 0)))
+        *max = fminf((float)above, e->bounds.max);
+    if (-below < (double)fminf(seen.min, fminf(*min, 0)))
+        *min = fmaxf((float)-below, e->bounds.min);
+}
+
 void nuc_extremes_widen(const struct nuc_extremes *e, double reach, double steps, float *min, float *max)
 {
     const struct end up = {e->max, 1, e->n_samples}, down = {e->min, -1, e->n_samples};
-    bool alone;
 
     if (e->n_samples < LEAST_SAMPLES)
         return;
@@ -145,10 +155,7 @@ void nuc_extremes_widen(const struct nuc_extremes *e, double reach, double steps
     double low = *min < 0 ? (double)*min : 0, high = *max > 0 ? (double)*max : 0;
     double above = unseen_end(&up, center, low, rounding, reach);
     double below = unseen_end(&down, -center, -high, rounding, reach);
-    if (above > highest(&up, &alone) && above > high)
-        *max = fminf((float)above, e->bounds.max);
-    if (below > highest(&down, &alone) && -below < low)
-        *min = fmaxf((float)-below, e->bounds.min);
+    move_ends(e, above, below, min, max);
 }
 
 /* Samples beyond their mean that tell of a tail. */
@@ -193,12 +200,8 @@ void nuc_extremes_follow_tails(const struct nuc_extremes *e, double steps, float
 
     if (e->n_samples < LEAST_SAMPLES || e->n_values > FEW_VALUES)
         return;
-    const struct nuc_range seen = range_of(e);
     const double rounding = (double)e->n_values / (12 * steps * steps);
-    const float above = (float)end_of_tail(&up, fmin((double)*min, 0), rounding),
-                below = (float)-end_of_tail(&down, -fmax((double)*max, 0), rounding);
-    if (above > seen.max && above > fmaxf(*max, 0))
-        *max = fminf(above, e->bounds.max);
-    if (below < seen.min && below < fminf(*min, 0))
-        *min = fmaxf(below, e->bounds.min);
+    const double above = end_of_tail(&up, fmin((double)*min, 0), rounding),
+                 below = end_of_tail(&down, -fmax((double)*max, 0), rounding);
+    move_ends(e, above, below, min, max);
 }
