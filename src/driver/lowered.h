@@ -40,7 +40,7 @@ struct nuc_io_quantizations nuc_note_io(const struct nuc_model *m);
 /* Scale, zero point, range and type of each int8 input and output, under names software for ExecuTorch asks for. */
 void nuc_add_io_constants(const struct nuc_model *m, struct nuc_program_options *o);
 
-/* ---- program.c ---- */
+/* ---- the program (compiled_program.c, rehearsal.c) ---- */
 
 /* Files the options ask for, and NUC_PROPERTY when the program needs more memory than its budget. */
 void nuc_write_kernel_selection(const struct nuc_job *j);

@@ -78,10 +78,9 @@ void nuc_decompose_model(struct nuc_job *j)
                                             .n_operators_not_to_delegate = (uint32_t)s->o.n_operators_not_to_delegate,
                                             .names_are_checked = true});
     }
-    /* In another round j->preserved says which of them are decomposed all the same. */
     /*
      * What the options name, what a LiteRT model has as single operators, and what the NPU has as such: where its rules
-     * refuse one it is decomposed all the same.
+     * refuse one it is decomposed all the same, in another round by what j->preserved says.
      */
     size_t *count = &options.n_preserve_ops;
     const struct nuc_options *o = &m->settings->o;

@@ -55,10 +55,11 @@ void nuc_run_stages(struct nuc_job *j, enum nuc_stage first, enum nuc_stage last
         assert(j->m != NULL);
         if (!j->m->settings->trial && !j->m->settings->judges)
             nuc_note_seconds(j->c, s->name, started);
-        if (s->leaves_graph)
+        if (s->leaves_graph) {
             nuc_graph_verify(j->m->graph, s->name);
-        if (s->leaves_graph && is_dumped(j->m->settings, s->name, true))
-            dump(j, s->name);
+            if (is_dumped(j->m->settings, s->name, true))
+                dump(j, s->name);
+        }
         if (j->again) {
             assert(s->repeat_from > NUC_STAGE_IMPORT && s->repeat_from <= i);
             i = s->repeat_from - 1;

@@ -49,8 +49,7 @@ bool nuc_allows_in_place(const struct nuc_settings *s);
 /* Fails with NUC_BAD_USAGE naming the first rewrite that is not known (rewrites.c). */
 void nuc_check_rewrites(struct nuc_context *cx, const struct nuc_options *o);
 
-/* The numbers of --stream AXIS[:HOP]; hop 0: not given. Fails with NUC_BAD_USAGE where these are none.
- */
+/* The numbers of --stream AXIS[:HOP]; hop 0: not given. Fails with NUC_BAD_USAGE where these are none. */
 struct nuc_stream_option {
     int64_t axis, hop;
 };

@@ -1,7 +1,6 @@
 #include "driver/stages.h"
 
-/* Reads from top to bottom as the path of a model. A float model takes all rows, a quantized one those from stream on.
- */
+/* The path of a model from top to bottom. A float model takes all rows, a quantized one those from stream on. */
 const struct nuc_stage_row nuc_stage_rows[NUC_STAGE_COUNT] = {
     [NUC_STAGE_IMPORT] = {.name = "import", .leaves_graph = true},
     [NUC_STAGE_EXPAND] = {.name = "expand", .leaves_graph = true},

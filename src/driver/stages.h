@@ -137,7 +137,7 @@ void nuc_decompose_model(struct nuc_job *j);  /* partition_stages.c: ATen to Edg
 void nuc_settle_orders(struct nuc_job *j);    /* dim orders that tensors can have at run time */
 void nuc_run_edge_stage(struct nuc_job *j);
 void nuc_partition_model(struct nuc_job *j);
-void nuc_delegate_model(struct nuc_job *j); /* lower.c: partitions become delegate calls */
+void nuc_delegate_model(struct nuc_job *j); /* lower_model.c: partitions become delegate calls */
 bool nuc_has_float_cpu(const struct nuc_job *j);
 void nuc_run_cpu_passes(struct nuc_job *j);
 bool nuc_is_int8_io(const struct nuc_job *j);
@@ -148,7 +148,7 @@ bool nuc_is_from_litert(const struct nuc_job *j);
 void nuc_present_boundary(struct nuc_job *j); /* boundary.c: inputs and outputs as the LiteRT model has them */
 bool nuc_may_need_strips(const struct nuc_job *j);
 void nuc_compute_in_strips(struct nuc_job *j); /* strips_stage.c: when the memory budget asks for it */
-void nuc_make_program(struct nuc_job *j);      /* program.c */
+void nuc_make_program(struct nuc_job *j);      /* compiled_program.c */
 
 /* ---- what they share ---- */
 
