@@ -1,6 +1,5 @@
 /* The compiler object: options, errors, timings. */
 #include <string.h>
-#include <time.h>
 
 #include "driver/pipeline.h"
 #include "host/characters.h"

@@ -1,5 +1,4 @@
 /* Where nodes run and why. */
-#include "driver/lowered.h"
 #include "driver/node_cycles.h"
 #include "driver/trials/explain_options.h"
 #include "driver/trials/explain_trials.h"

@@ -7,7 +7,6 @@
 #include "back/program/program.h"
 #include "driver/lowered.h"
 #include "front/tflite/tflite.h"
-#include "host/text.h"
 #include "ir/args.h"
 #include "npu/layout/orders.h"
 #include "rewrite/rewrite.h"

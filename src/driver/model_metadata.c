@@ -6,7 +6,6 @@
 
 #include "back/program/program.h"
 #include "data/class_folders.h"
-#include "driver/stages.h"
 #include "front/pt2/pt2_write.h"
 #include "host/file.h"
 #include "ir/quant.h"

@@ -6,7 +6,6 @@
 #include "back/program/program.h"
 #include "driver/lowered.h"
 #include "npu/convert/convert.h"
-#include "npu/partition/partition.h"
 #include "npu/support/estimate.h"
 
 struct attribution {

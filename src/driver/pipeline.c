@@ -15,7 +15,6 @@
 #include "ir/obstacles.h"
 #include "ir/work.h"
 #include "npu/layout/orders.h"
-#include "quantize/quantize.h"
 
 static void import_model(struct nuc_job *j);
 static void write_output(struct nuc_job *j);

@@ -8,7 +8,6 @@
 #include "quantize/quantize.h"
 #include "quantize/search/bias_correction.h"
 #include "quantize/search/choice_samples.h"
-#include "quantize/search/width_choice.h"
 #include "rewrite/npu_forms/npu_forms.h"
 #include "rewrite/npu_forms/npu_function.h"
 #include "rewrite/pass_list.h"

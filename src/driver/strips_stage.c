@@ -7,7 +7,6 @@
 #include "back/program/program.h"
 #include "driver/lowered.h"
 #include "driver/node_cycles.h"
-#include "host/text.h"
 
 enum {
     MOST_STAGES = 3,      /* one after the other */

@@ -1,6 +1,4 @@
 /* Nodes whose tensors all have the same parameters. */
-#include <math.h>
-
 #include "ir/args.h"
 #include "ir/op_list.h"
 #include "quantize/annotate_private.h"
