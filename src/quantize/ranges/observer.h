@@ -85,7 +85,7 @@ static inline bool nuc_observer_counts(const struct nuc_observer *o)
 /* The range of a kind that follows from a histogram: of one part of the samples, which AUTO keeps apart, or of both. */
 struct nuc_candidate_range nuc_observer_range(const struct nuc_observer *o, unsigned part, enum nuc_observer_kind kind);
 
-/* Its parameters when it reaches so far, where extremes were noted; NUC_AS_SEEN: no further. */
+/* Its parameters when it reaches so far, where extremes were noted; NUC_AS_SEEN: no further than its tails. */
 void nuc_observer_candidate(const struct nuc_observer *o, unsigned part, struct nuc_candidate_range range, double reach,
                             float *scale, int64_t *zero_point);
 
