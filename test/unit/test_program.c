@@ -204,6 +204,54 @@ static void value_given_twice(struct nuc_context *cx, void *arg)
     assert_false(w.r.bad);
 }
 
+/* Whether what the inputs are made of is there while the delegate runs, and lies in its scratch. */
+static bool lies_in_scratch(struct nuc_context *cx, const char *inputs)
+{
+    enum { SCRATCH = 768 };
+    static const uint8_t payload[4] = {0, 0, 0, 0};
+    static const uint32_t input_places[2] = {0, 64}, output_places[1] = {UINT32_MAX};
+    struct nuc_program_memory_report report;
+    struct nuc_program_options o = {.plan_delegate_scratch = true, .report = &report};
+    struct nuc_graph *g = parse_quantized(
+        cx,
+        nuc_format(cx,
+                   "%%x = input : float32[8, 16]\n"
+                   "%%q = quantized_decomposed.quantize_per_tensor.default(%%x, 0.5, 1, -128, 127, int8)\n"
+                   "%%s = edge.aten.slice_copy.Tensor(%%q, 0, 0, 4); %%t = edge.aten.slice_copy.Tensor(%%q, 0, 4, 8)\n"
+                   "%%call = call_delegate([%s]) : (int8[4, 1]); %%i = getitem(%%call, 0)\n"
+                   "%%d = quantized_decomposed.dequantize_per_tensor.default(%%i, 0.5, 1, -128, 127, int8)\n",
+                   inputs));
+    struct nuc_delegate *d = nuc_alloc(cx, sizeof *d);
+    struct nuc_planned scratch = {.size = 0}, q = {.size = 0};
+
+    *d = (struct nuc_delegate){.backend_id = "NeutronBackend",
+                               .tag = "tag0",
+                               .payload = {payload, sizeof payload},
+                               .scratch_size = SCRATCH,
+                               .input_places = input_places,
+                               .output_places = output_places};
+    node_of(g, "call")->delegate = d;
+    nuc_write_program(g, &o);
+    for (size_t i = 0; i < report.n_tensors; i++) {
+        scratch = report.tensors[i].size == SCRATCH ? report.tensors[i] : scratch;
+        q = report.tensors[i].size == 128 ? report.tensors[i] : q;
+    }
+    assert_int_equal(scratch.size, SCRATCH);
+    assert_int_equal(q.size, 128);
+    return q.last >= scratch.first && q.address < scratch.address + SCRATCH && scratch.address < q.address + 128;
+}
+
+/* An input's place in the scratch is kept for its bytes alone: what lies elsewhere is written over. */
+static void slices_beside_scratch(struct nuc_context *cx, void *arg)
+{
+    assert_true(lies_in_scratch(cx, "%q"));
+    assert_true(lies_in_scratch(cx, "%s"));
+    assert_false(lies_in_scratch(cx, "%t"));
+    assert_false(lies_in_scratch(cx, "%s, %t"));
+    assert_false(lies_in_scratch(cx, "%t, %s"));
+    assert_false(lies_in_scratch(cx, "%q, %q"));
+}
+
 /* No constants: the offsets still have their placeholder. */
 static void no_constants(struct nuc_context *cx, void *arg)
 {
@@ -392,9 +440,9 @@ static void test_structure(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_structure), CONTEXT_TEST(constants_once), CONTEXT_TEST(value_given_twice),
-        CONTEXT_TEST(no_constants),       CONTEXT_TEST(constants_sink), CONTEXT_TEST(states_last),
-        CONTEXT_TEST(states_refused),
+        cmocka_unit_test(test_structure), CONTEXT_TEST(constants_once),        CONTEXT_TEST(value_given_twice),
+        CONTEXT_TEST(no_constants),       CONTEXT_TEST(constants_sink),        CONTEXT_TEST(states_last),
+        CONTEXT_TEST(states_refused),     CONTEXT_TEST(slices_beside_scratch),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -187,6 +187,23 @@ static void fix(struct nuc_plan_range *r, uint32_t place)
     r->address = place;
 }
 
+static const struct nuc_emit_value *input_value(const struct nuc_emission *e, const struct nuc_arg *inputs, uint32_t i)
+{
+    return &e->values[e->value_of[inputs->u.nodes[i]->id][0]];
+}
+
+/* The input begins where its storage does, and no other one lies in that: names of slices may. */
+static bool has_own_storage(const struct nuc_emission *e, const struct nuc_arg *inputs, uint32_t i)
+{
+    const struct nuc_emit_value *v = input_value(e, inputs, i);
+
+    for (uint32_t k = 0; k < inputs->count; k++) {
+        if (k != i && input_value(e, inputs, k)->storage == v->storage)
+            return false;
+    }
+    return v->offset == 0;
+}
+
 /*
  * The scratch of every delegate at address 0; an input that is read for the last time lies in its place inside, and is
  * part of the scratch during the call; so is an output, from the call on.
@@ -200,9 +217,9 @@ static void fix_boundary(struct nuc_emission *e, uint32_t instruction, struct nu
 
     fix(&ranges[e->scratch_of[in->index]], 0);
     for (uint32_t i = 0; i < inputs->count; i++) {
-        uint32_t s = e->values[e->value_of[inputs->u.nodes[i]->id][0]].storage;
+        uint32_t s = input_value(e, inputs, i)->storage;
         if (s == NUC_NO_STORAGE || d->input_places[i] == UINT32_MAX || ranges[s].fixed || ranges[s].last != step ||
-            e->storages[s].is_state)
+            e->storages[s].is_state || !has_own_storage(e, inputs, i))
             continue;
         fix(&ranges[s], d->input_places[i]);
         ranges[s].last = step - 1;
