@@ -1,6 +1,8 @@
 /* Programs as written: structure, constants, views, delegates; that they run is test_runtime.c's matter. */
+#include "back/program/banks.h"
 #include "device/base/flatbuf.h"
 #include "device/base/program_schema.h"
+#include "npu/target/target.h"
 #include "program_graphs.h"
 
 /* The tables of the first method. Field numbers: schema/program.fbs of ExecuTorch. */
@@ -292,6 +294,26 @@ static void constants_sink(struct nuc_context *cx, void *arg)
     assert_int_equal(planned[1], 4 * 256);
 }
 
+/* Slices that are names need no memory; a bank as large as what is planned has room, and holds that. */
+static void named_slices_in_banks(struct nuc_context *cx, void *arg)
+{
+    const char *text = "%k = constant : float32[64, 4] values(1); %x = input : float32[4]\n"
+                       "%y = edge.aten.add.Tensor(%x, %k); %s = edge.aten.slice_copy.Tensor(%y, 0, 0, 32)\n"
+                       "%t = edge.aten.slice_copy.Tensor(%y, 0, 32, 64); %z = edge.aten.add.Tensor(%s, %t)";
+    struct nuc_banks banks = {
+        .n = 1, .of = {{.name = "ram", .bytes = 1024 + 512, .most = UINT64_MAX, .reach = NUC_BY_CPU | NUC_BY_NPU}}};
+    struct nuc_program_memory_report report;
+
+    for (int split = 0; split < 2; split++) {
+        struct nuc_program_options o = {.banks = split ? &banks : NULL, .report = &report};
+        nuc_write_program(parse_quantized(cx, text), &o);
+        assert_int_equal(report.planned, 1024 + 512);
+        assert_int_equal(report.n_instructions, 2);
+    }
+    assert_int_equal(report.n_banks, 1);
+    assert_int_equal(report.banks[0].planned, 1024 + 512);
+}
+
 /* A pool on a channels-last tensor gets a contiguous copy, and the output is contiguous. */
 static void dim_orders_for_kernels(struct nuc_context *cx, void *arg)
 {
@@ -442,7 +464,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_structure), CONTEXT_TEST(constants_once),        CONTEXT_TEST(value_given_twice),
         CONTEXT_TEST(no_constants),       CONTEXT_TEST(constants_sink),        CONTEXT_TEST(states_last),
-        CONTEXT_TEST(states_refused),     CONTEXT_TEST(slices_beside_scratch),
+        CONTEXT_TEST(states_refused),     CONTEXT_TEST(slices_beside_scratch), CONTEXT_TEST(named_slices_in_banks),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

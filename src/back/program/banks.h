@@ -26,11 +26,10 @@ struct nuc_emission;
 struct nuc_program_options;
 
 /*
- * Gives every storage of the emission a memory and an address, as ranges and their plan in one memory allow. States lie
- * in the memory behind the banks, whose bytes one of the banks has room for. Fails with NUC_PROPERTY, saying what is
- * missing where and which size would do, when nothing is found.
+ * Gives every storage of the planned emission a memory and an address, as its ranges and their plan in one memory
+ * allow. States lie in the memory behind the banks, whose bytes one of the banks has room for. False where nothing is
+ * found; with `must` that fails with NUC_PROPERTY, saying what is missing where and which size would do.
  */
-void nuc_place_in_banks(struct nuc_emission *e, const struct nuc_program_options *o,
-                        const struct nuc_plan_range *ranges);
+bool nuc_place_in_banks(struct nuc_emission *e, const struct nuc_program_options *o, bool must);
 
 #endif

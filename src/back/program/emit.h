@@ -119,6 +119,7 @@ struct nuc_emission {
     const struct nuc_node *current;   /* node under way */
     uint32_t *scratch_of; /* by delegate: storage of its scratch, or NUC_NO_STORAGE; NULL: none is planned */
     struct nuc_plan plan; /* addresses are those of the storages */
+    const struct nuc_plan_range *ranges; /* by storage: what the plan is of */
 };
 
 /* A storage of its own, for what the members of struct nuc_emit_storage say. Returns its index. */
@@ -132,8 +133,8 @@ uint32_t nuc_emit_storage(struct nuc_emission *e, size_t bytes, const struct nuc
 struct nuc_emission *nuc_emit_graph(struct nuc_graph *g, bool keep_order, bool names_rows);
 
 /*
- * Addresses of all storages. Unless o->keep_order is set, instructions are put into the order that needs the least
- * memory, where that is less than in the order given.
+ * Addresses of all storages in one memory. Unless o->keep_order is set, instructions are put into the order that needs
+ * the least memory, where that is less than in the order given.
  */
 void nuc_plan_program(struct nuc_emission *e, const struct nuc_program_options *o);
 

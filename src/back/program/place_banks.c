@@ -183,8 +183,7 @@ static void report(const struct placing *p, const struct nuc_bank_plan *plan, co
     out->n_banks = b->n;
 }
 
-void nuc_place_in_banks(struct nuc_emission *e, const struct nuc_program_options *o,
-                        const struct nuc_plan_range *ranges)
+bool nuc_place_in_banks(struct nuc_emission *e, const struct nuc_program_options *o, bool must)
 {
     uint32_t *allowed = nuc_alloc_array(e->cx, e->n_storages + 1, sizeof *allowed);
     uint64_t *uses = nuc_alloc_array(e->cx, e->n_storages + 1, sizeof *uses);
@@ -195,16 +194,18 @@ void nuc_place_in_banks(struct nuc_emission *e, const struct nuc_program_options
     p.banks.weights_bytes = rounded(p.banks.weights_bytes);
     find_uses(e, &p.banks, allowed, uses, &p.states_reach);
     for (size_t s = 0; s < e->n_storages; s++)
-        allowed[s] &= ranges[s].fixed ? 1 : UINT32_MAX;
-    p.problem = (struct nuc_bank_problem){.ranges = ranges,
+        allowed[s] &= e->ranges[s].fixed ? 1 : UINT32_MAX;
+    p.problem = (struct nuc_bank_problem){.ranges = e->ranges,
                                           .n = e->n_storages,
                                           .joint = &e->plan,
                                           .allowed = allowed,
                                           .uses = uses,
                                           .n_banks = p.banks.n};
     struct nuc_bank_plan plan = try_sizes(&p, &at);
-    if (!plan.fits)
+    if (!plan.fits && must)
         refuse(&p);
+    if (!plan.fits)
+        return false;
     e->n_memories = p.banks.n;
     for (uint32_t b = 0; b < p.banks.n; b++)
         e->memories[b] = plan.used[b];
@@ -216,4 +217,5 @@ void nuc_place_in_banks(struct nuc_emission *e, const struct nuc_program_options
     }
     if (o->report != NULL)
         report(&p, &plan, &at, o->report);
+    return true;
 }

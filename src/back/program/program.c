@@ -65,22 +65,36 @@ static void report(const struct nuc_emission *e, struct nuc_program_memory_repor
 
 #define MOST_FOR_NAMES 50 /* 2 % */
 
+static struct nuc_emission *planned(struct nuc_graph *g, const struct nuc_program_options *o, bool names_rows)
+{
+    struct nuc_emission *e = nuc_emit_graph(g, o->keep_order, names_rows);
+
+    nuc_plan_program(e, o);
+    return e;
+}
+
 static struct nuc_emission *emit(struct nuc_graph *g, const struct nuc_program_options *o)
 {
     nuc_legalize_dim_orders(g, o->keep_order);
     nuc_settle_states(g);
     if (!o->keep_order)
         nuc_sink_constant_operators(g);
-    struct nuc_emission *e = nuc_emit_graph(g, o->keep_order, !o->keep_order);
-    nuc_plan_program(e, o);
-    if (e->n_named_rows == 0)
-        return e;
-    /* A name keeps all of what it is a part of: not where that takes noticeably more memory. */
-    struct nuc_emission *copies = nuc_emit_graph(g, false, false);
-    struct nuc_program_options quick = *o;
-    quick.plan_effort = 1 << 16;
-    nuc_plan_program(copies, &quick);
-    return e->plan.size > copies->plan.size + copies->plan.size / MOST_FOR_NAMES ? copies : e;
+    struct nuc_emission *e = planned(g, o, !o->keep_order);
+    if (e->n_named_rows > 0) {
+        /* A name keeps all of what it is a part of: not where that takes noticeably more memory. */
+        struct nuc_program_options quick = *o;
+        quick.plan_effort = 1 << 16;
+        const struct nuc_emission *copies = planned(g, &quick, false);
+        if (e->plan.size > copies->plan.size + copies->plan.size / MOST_FOR_NAMES)
+            e = planned(g, o, false);
+    }
+    if (o->banks != NULL && !nuc_place_in_banks(e, o, e->n_named_rows == 0)) {
+        struct nuc_emission *copies = planned(g, o, false);
+        if (nuc_place_in_banks(copies, o, false))
+            return copies;
+        nuc_place_in_banks(e, o, true);
+    }
+    return e;
 }
 
 size_t nuc_plan_graph(struct nuc_graph *g, const struct nuc_program_options *o)

@@ -361,14 +361,17 @@ void nuc_plan_program(struct nuc_emission *e, const struct nuc_program_options *
     }
     struct nuc_plan_range *ranges = storage_ranges(e);
     struct nuc_plan_problem problem = {.ranges = ranges, .n = e->n_storages, .effort = o->plan_effort};
+    e->ranges = ranges;
     e->plan = nuc_plan_memory(e->cx, &problem);
     if (o->in_place)
         plan_in_place(e, &problem);
-    bool is_pooled = false;
-    if (o->plan_delegate_scratch && pool_boundaries(e, ranges)) {
-        struct nuc_plan pooled = nuc_plan_memory(e->cx, &problem);
-        is_pooled = pooled.size < e->plan.size;
-        e->plan = is_pooled ? pooled : e->plan;
+    if (o->plan_delegate_scratch) {
+        problem.ranges = ranges = storage_ranges(e);
+        if (pool_boundaries(e, ranges)) {
+            struct nuc_plan pooled = nuc_plan_memory(e->cx, &problem);
+            e->ranges = pooled.size < e->plan.size ? ranges : e->ranges;
+            e->plan = pooled.size < e->plan.size ? pooled : e->plan;
+        }
     }
     e->n_memories = o->banks != NULL ? o->banks->n : 1;
     e->memories[0] = e->plan.size;
@@ -379,6 +382,4 @@ void nuc_plan_program(struct nuc_emission *e, const struct nuc_program_options *
         if (storage->is_state)
             e->states_size = nuc_align_up((size_t)e->states_size + storage->bytes, ALIGNMENT);
     }
-    if (o->banks != NULL)
-        nuc_place_in_banks(e, o, is_pooled ? ranges : storage_ranges(e));
 }
