@@ -294,6 +294,19 @@ static void constants_sink(struct nuc_context *cx, void *arg)
     assert_int_equal(planned[1], 4 * 256);
 }
 
+/* Nothing of nothing is a name, too. */
+static void slices_of_nothing(struct nuc_context *cx, void *arg)
+{
+    struct nuc_program_memory_report report;
+    struct nuc_program_options o = {.report = &report};
+
+    nuc_write_program(
+        parse_quantized(cx, "%x = input : float32[8, 4]; %s = edge.aten.slice_copy.Tensor(%x, 0, 3, 3)\n"
+                            "%t = edge.aten.slice_copy.Tensor(%s, 0, 0, 1); %z = edge.aten.cat.default([%x, %t])"),
+        &o);
+    assert_int_equal(report.n_instructions, 1);
+}
+
 /* Slices that are names need no memory; a bank as large as what is planned has room, and holds that. */
 static void named_slices_in_banks(struct nuc_context *cx, void *arg)
 {
@@ -465,6 +478,7 @@ int main(void)
         cmocka_unit_test(test_structure), CONTEXT_TEST(constants_once),        CONTEXT_TEST(value_given_twice),
         CONTEXT_TEST(no_constants),       CONTEXT_TEST(constants_sink),        CONTEXT_TEST(states_last),
         CONTEXT_TEST(states_refused),     CONTEXT_TEST(slices_beside_scratch), CONTEXT_TEST(named_slices_in_banks),
+        CONTEXT_TEST(slices_of_nothing),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

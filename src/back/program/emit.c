@@ -425,7 +425,7 @@ static void emit_permute_view(struct nuc_emission *e, const struct nuc_node *nod
 /* Bytes of so many indices of the outermost dimension in memory. */
 static size_t row_bytes(const struct nuc_meta *m, int64_t dim, int64_t rows)
 {
-    return nuc_bytes(m) / (size_t)m->sizes[dim] * (size_t)rows;
+    return m->sizes[dim] > 0 ? nuc_bytes(m) / (size_t)m->sizes[dim] * (size_t)rows : 0;
 }
 
 static void emit_rows_view(struct nuc_emission *e, const struct nuc_node *node)
