@@ -160,8 +160,7 @@ bool nuc_cv_in_scratch(const struct nuc_cv *cv, int32_t tensor);
 bool nuc_cv_compose(struct nuc_cv_layout *layout, int64_t bytes, const struct nuc_cv_layout *outer);
 
 /* Distance in bytes between neighbours along each dimension of tensor `t` in its holder. False: there are none. */
-bool nuc_cv_strides(const struct nuc_cv *cv, const struct nuc_lt_tensor *t, const struct nuc_cv_layout *layout,
-                    int64_t *stride);
+bool nuc_cv_strides(const struct nuc_lt_tensor *t, const struct nuc_cv_layout *layout, int64_t *stride);
 
 /*
  * Sizes of a TRANSPOSE's operand and distances in bytes between neighbours, in the order of the result. A dimension in

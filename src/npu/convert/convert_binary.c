@@ -64,7 +64,7 @@ static bool broadcast(const struct nuc_cv *cv, const struct nuc_cv_node *n, uint
     struct nuc_cv_place place = nuc_cv_place(cv, n->op->inputs[k]);
     int64_t own[NUC_MAX_RANK];
 
-    if (t->rank > y->rank || !nuc_cv_strides(cv, t, &place.layout, own))
+    if (t->rank > y->rank || !nuc_cv_strides(t, &place.layout, own))
         return false;
     for (uint32_t i = 0; i < y->rank; i++) {
         uint32_t d = y->rank - 1 - i;

@@ -32,9 +32,9 @@ static struct move begin_move(const struct nuc_cv *cv, const struct nuc_cv_node 
     struct move v = {.rank = x->rank};
 
     check_moved(cv, n, x, nuc_cv_y(cv, n));
-    if (!nuc_cv_strides(cv, x, &source.layout, v.in))
+    if (!nuc_cv_strides(x, &source.layout, v.in))
         nuc_cv_fail(cv, n, "the input has no strides inside the tensor it is a part of");
-    if (!nuc_cv_strides(cv, nuc_cv_y(cv, n), &place.layout, v.out))
+    if (!nuc_cv_strides(nuc_cv_y(cv, n), &place.layout, v.out))
         nuc_cv_fail(cv, n, "the result has no strides inside the tensor it is a part of");
     for (uint32_t i = 0; i < x->rank; i++)
         v.shape[i] = x->shape[i];
@@ -91,7 +91,7 @@ void nuc_cv_emit_transpose(struct nuc_cv *cv, const struct nuc_cv_node *n)
         nuc_cv_fail(cv, n, "the permutation must have one entry per dimension");
     if (!nuc_cv_turn(cv, n, &lies))
         nuc_cv_fail(cv, n, "the permutation does not lead from the input's to the output's shape");
-    if (!nuc_cv_strides(cv, y, &place.layout, out))
+    if (!nuc_cv_strides(y, &place.layout, out))
         nuc_cv_fail(cv, n, "the result has no strides inside the tensor it is a part of");
     struct move v = {.rank = lies.rank};
     for (uint32_t i = 0; i < lies.rank; i++) {

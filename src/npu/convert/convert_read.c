@@ -6,12 +6,10 @@
 
 #include "npu/convert/conversion.h"
 
-bool nuc_cv_strides(const struct nuc_cv *cv, const struct nuc_lt_tensor *t, const struct nuc_cv_layout *layout,
-                    int64_t *stride)
+bool nuc_cv_strides(const struct nuc_lt_tensor *t, const struct nuc_cv_layout *layout, int64_t *stride)
 {
     int64_t step = (int64_t)nuc_dtype_size(t->dtype), row = layout->row;
 
-    (void)cv;
     for (uint32_t d = t->rank; d-- > 0;) {
         int64_t next = step * t->shape[d];
         stride[d] = step;
@@ -60,7 +58,7 @@ bool nuc_cv_turn(const struct nuc_cv *cv, const struct nuc_cv_node *n, struct nu
         !nuc_cv_find_place(cv, n->input, &place))
         return false;
     int32_t split = split_at_rows(&rows, &place.layout);
-    if (!nuc_cv_strides(cv, &rows, &place.layout, stride))
+    if (!nuc_cv_strides(&rows, &place.layout, stride))
         return false;
     for (uint32_t i = 0; i < x->rank; i++) {
         int32_t from = nuc_lt_axis(perm[i], x->rank);
@@ -100,7 +98,7 @@ bool nuc_cv_matrix_strides(const struct nuc_cv *cv, int32_t tensor, int64_t stri
     if (t->rank < 2 || !nuc_cv_find_place(cv, tensor, &place) || (turned && alias < 0))
         return false;
     if (turned ? !nuc_cv_turn(cv, &cv->nodes[cv->tensors[alias].producer], &lies)
-               : !nuc_cv_strides(cv, t, &place.layout, lies.stride))
+               : !nuc_cv_strides(t, &place.layout, lies.stride))
         return false;
     for (uint32_t i = 0; i < t->rank; i++) {
         wanted[i + 3 < t->rank ? 0 : i + 3 - t->rank] *= t->shape[i];
@@ -179,9 +177,9 @@ static bool reads_rows(const struct nuc_cv *cv, const struct nuc_cv_node *n, int
     case NUC_LT_SUM:
     case NUC_LT_REDUCE_MAX:
     case NUC_LT_REDUCE_MIN:
-        return nuc_cv_strides(cv, t, layout, stride);
+        return nuc_cv_strides(t, layout, stride);
     default:
-        return nuc_cv_is_binary(n->op->code) && nuc_cv_strides(cv, t, layout, stride);
+        return nuc_cv_is_binary(n->op->code) && nuc_cv_strides(t, layout, stride);
     }
 }
 

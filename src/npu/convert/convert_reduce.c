@@ -10,7 +10,7 @@ static void set_dimensions(const struct nuc_cv *cv, const struct nuc_cv_node *n,
     struct nuc_cv_dimensions kept = {&d->rank, d->shape, d->stride, d->stride};
     struct nuc_cv_place place = nuc_cv_place(cv, n->input);
     int64_t stride[NUC_MAX_RANK];
-    bool fits = nuc_cv_strides(cv, x, &place.layout, stride);
+    bool fits = nuc_cv_strides(x, &place.layout, stride);
 
     for (uint32_t i = 0; i < x->rank; i++) {
         fits =

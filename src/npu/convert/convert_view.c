@@ -25,7 +25,7 @@ static bool writes_rows(const struct nuc_cv *cv, const struct nuc_cv_node *n, in
     case CV_ROWS_BINARY:
         return nuc_cv_in(cv, n, 0) && nuc_cv_in(cv, n, 1) && nuc_cv_binary_shape(cv, n, row, &shape);
     case CV_ROWS_MOVED:
-        return nuc_cv_strides(cv, y, &layout, stride);
+        return nuc_cv_strides(y, &layout, stride);
     case CV_ROWS_NONE:
         break;
     }
