@@ -389,7 +389,7 @@ static int64_t longest(const struct nuc_meta *m)
 
 static bool moves_in_vectors(const struct nuc_kernel_call *call)
 {
-    bool pads = nuc_int8_op(call->op) == NUC_OP_CORTEXM_PAD;
+    bool pads = call->op == NUC_OP_CORTEXM_PAD;
     bool part = nuc_op_is_in(call->op, NUC_OPS(NUC_OP_SLICE, NUC_OP_CAT)) || pads;
     double together = call->in != NULL ? run_length(call->in, call->out, part) : 0;
 
@@ -418,8 +418,7 @@ static uint64_t row_cycles(const struct nuc_kernel_costs *costs, const struct nu
     if (row->form == ROWS && call->out->rank > 0 && call->out->sizes[call->out->rank - 1] > 0)
         w.runs = w.written / (double)call->out->sizes[call->out->rank - 1];
     if (row->form == MOVES)
-        w.runs = nuc_int8_op(call->op) == NUC_OP_CORTEXM_PAD ? w.read / (double)longest(in)
-                                                             : w.written / (double)longest(call->out);
+        w.runs = call->op == NUC_OP_CORTEXM_PAD ? w.read / (double)longest(in) : w.written / (double)longest(call->out);
     if (row->form == PARTS || row->form == ORDER) {
         double length = run_length(in, call->out, row->form == PARTS);
         if (call->together > 0 && length >= elements_of(call->out))
@@ -436,13 +435,13 @@ static bool is_single(const struct nuc_meta *taps)
     return taps != NULL && taps->rank == 2 && taps->sizes[1] == 3;
 }
 
-uint64_t nuc_kernel_call_cycles(const struct nuc_kernel_costs *costs, const struct nuc_kernel_call *call)
+/* Of an operator as the rows name it. */
+static uint64_t call_cycles(const struct nuc_kernel_costs *costs, const struct nuc_kernel_call *call)
 {
     struct work w = {.written = call->written * elements_of(call->out),
                      .read = call->read * elements_of(call->in),
                      .products = call->written * call->products};
-    const enum nuc_op op = nuc_int8_op(call->op);
-    bool is_conv = nuc_op_is_in(op, convolutions) || nuc_op_is_in(op, depthwise);
+    bool is_conv = nuc_op_is_in(call->op, convolutions) || nuc_op_is_in(call->op, depthwise);
 
     if (!costs->real && is_conv && call->weight->rank == 4 && call->in->rank > 1 && call->out->rank > 1 &&
         call->out->sizes[1] > 0) {
@@ -464,25 +463,34 @@ uint64_t nuc_kernel_call_cycles(const struct nuc_kernel_costs *costs, const stru
     }
     for (size_t i = 0; costs->real && i < sizeof real_kernels / sizeof real_kernels[0]; i++) {
         bool volume = call->in != NULL && call->in->rank == 5;
-        if ((real_kernels[i].form != VOLUME || volume) && nuc_op_is_in(op, real_kernels[i].ops))
+        if ((real_kernels[i].form != VOLUME || volume) && nuc_op_is_in(call->op, real_kernels[i].ops))
             return row_cycles(costs, call, &real_kernels[i], w);
     }
     for (size_t i = 0; call->out->dtype == NUC_I16 && i < sizeof wide_kernels / sizeof wide_kernels[0]; i++) {
-        if (!costs->real && nuc_op_is_in(op, wide_kernels[i].ops))
+        if (!costs->real && nuc_op_is_in(call->op, wide_kernels[i].ops))
             return row_cycles(costs, call, &wide_kernels[i], w);
     }
     bool vectors = costs->vector && !costs->real && call->out->dtype == NUC_I8;
     for (size_t i = 0; vectors && i < sizeof vector_kernels / sizeof vector_kernels[0]; i++) {
-        if (nuc_op_is_in(op, vector_kernels[i].ops) && (vector_kernels[i].form != MOVES || moves_in_vectors(call)))
+        if (nuc_op_is_in(call->op, vector_kernels[i].ops) &&
+            (vector_kernels[i].form != MOVES || moves_in_vectors(call)))
             return row_cycles(costs, call, &vector_kernels[i], w);
     }
     for (size_t i = 0; i < sizeof kernels / sizeof kernels[0]; i++) {
         bool moves = kernels[i].form == PARTS || kernels[i].form == ORDER;
-        if ((moves || !costs->real) && nuc_op_is_in(op, kernels[i].ops) &&
+        if ((moves || !costs->real) && nuc_op_is_in(call->op, kernels[i].ops) &&
             (kernels[i].form != PIXELS || is_single(call->weight)))
             return row_cycles(costs, call, &kernels[i], w);
     }
     return 0;
+}
+
+uint64_t nuc_kernel_call_cycles(const struct nuc_kernel_costs *costs, const struct nuc_kernel_call *call)
+{
+    struct nuc_kernel_call as_int8 = *call;
+
+    as_int8.op = nuc_int8_op(call->op);
+    return call_cycles(costs, &as_int8);
 }
 
 static double elements_in(const struct nuc_node *node, uint32_t arg)
