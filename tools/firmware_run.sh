@@ -30,7 +30,7 @@ if [ $# -eq 3 ]; then
     [ "$2" != "$3" ] && [ "$1" != "$3" ] || bad "$3: is read, too: give the output another name"
 fi
 # What QEMU's option and the image would take apart.
-for path in "$@"; do
+for path in "${2:-}" "${3:-}"; do
     case $path in *,* | *' '*) bad "$path: the board takes no paths with commas or spaces: rename it" ;; esac
 done
 command -v qemu-system-arm >/dev/null || bad "qemu-system-arm is missing: apt-get install qemu-system-arm"
