@@ -74,10 +74,11 @@ void cli_put_placed(const char *text);
  */
 void cli_progress(void *user, const char *what, size_t done, size_t total);
 
+/* Before the first step: there is no thread for the line, which is drawn when the work reports. */
+void cli_draw_alone(void);
+
 /* Takes the line away: before anything else is printed, and when the work is done. */
 void cli_hide_progress(void);
-/* From here on progress is drawn when the work reports: of a process without another thread. */
-void cli_draw_alone(void);
 void cli_end_progress(void);
 
 /* ---- shells (shell_words.c) ---- */

@@ -64,7 +64,7 @@ enum { BAR = 20, MILLISECONDS = 100 };
  */
 static struct {
     pthread_mutex_t lock;
-    bool drawing; /* a step was begun */
+    bool drawing; /* a step was begun, or the line is drawn alone */
     bool alone;   /* there is no thread: the line is drawn when the work reports */
     char what[32];
     size_t done, total;
