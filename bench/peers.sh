@@ -1,13 +1,13 @@
 #!/bin/sh
 # peers.sh [-s SECTIONS] [-o FILE] [-w] [MODELS]: speed and memory next to other programs, as Markdown tables.
 #
-# MODELS is a folder of .tflite files; without it they are those of CHECKOUTS. SECTIONS, between commas: host, m33, int16, compile, budget; all by default. -w:
-# writes the tables into bench/README.md, too. What each section needs comes from the environment; a part whose peer or
-# tool is missing is left out, which is said:
+# MODELS is a folder of .tflite files; without it they are those of CHECKOUTS. SECTIONS, between commas: host, m33, int16,
+# compile, budget; all by default. -w: writes the tables into bench/README.md, too. What each section needs comes from the
+# environment; a part whose peer or tool is missing is left out, which is said:
 #
-#   CHECKOUTS    a folder with checkouts, made with git or bare, of github.com/mlcommons/tiny and tensorflow/tflite-micro,
-#                whose models are taken, and of ARM-software/CMSIS-NN, where CMSIS_NN names no other; what is not there
-#                is left out
+#   CHECKOUTS    a folder with checkouts by git, with files or bare, of github.com/mlcommons/tiny and
+#                tensorflow/tflite-micro, whose models are taken, and of ARM-software/CMSIS-NN, where CMSIS_NN names no
+#                other; what is not there is left out
 #   BUILD        build folder with nucleon and bench/; build/release by default
 #   PASSES       of every measurement, of which the least is taken; 5 by default
 #   PEER         host: a command for `bench --peer` (bench/README.md), for each model with THREADS=1 and THREADS=2
