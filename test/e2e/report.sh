@@ -57,7 +57,6 @@ has out '  placement NPU 28 of 28 operators in 1 partition'
 has out '  latency   about '
 has out '  memory    '
 has out "  accuracy  98.9 % of 360 samples, the float model 98.9 %"
-has out ' % of 360 samples, the float model 98.'
 has out '  worst     '
 [ "$(wc -l <out)" -le 10 ] || fail "more than 10 lines"
 [ "$(awk 'length($0) > 80' out | wc -l)" -eq 0 ] || fail "lines of more than 80 columns"
