@@ -5,9 +5,7 @@
 
 static bool moves(enum nuc_op op)
 {
-    enum nuc_family family = nuc_op_family(op);
-
-    return family == NUC_FAMILY_VIEW || family == NUC_FAMILY_PERMUTE || family == NUC_FAMILY_COPY || op == NUC_OP_SLICE;
+    return nuc_op_rearranges(op) || op == NUC_OP_SLICE;
 }
 
 /* A movement after an operator: the operator's value is quantized as the movement's result. */

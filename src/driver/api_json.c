@@ -158,11 +158,6 @@ enum nuc_status nuc_conversion_json(struct nuc_compiler *c, const struct nuc_con
 
 /* ---- arrays ---- */
 
-static bool is_integer(enum nuc_dtype dtype)
-{
-    return dtype != NUC_F16 && dtype != NUC_BF16 && dtype != NUC_F32 && dtype != NUC_F64;
-}
-
 static void put_array(struct nuc_context *cx, json_t *list, const struct nuc_array *a, bool with_values)
 {
     json_t *o = nuc_put_object(cx, list, NULL);
@@ -175,7 +170,7 @@ static void put_array(struct nuc_context *cx, json_t *list, const struct nuc_arr
         return;
     json_t *values = nuc_put_array(cx, o, "values");
     for (size_t i = 0; i < n; i++) {
-        if (is_integer(a->dtype))
+        if (nuc_is_integer(a->dtype))
             nuc_put_int(cx, values, NULL, nuc_int_at(a->dtype, a->data.data, i));
         else
             nuc_put_double(cx, values, NULL, nuc_number_at(a->dtype, a->data.data, i));

@@ -156,9 +156,8 @@ static bool map_slice(const struct place *p)
 
     if (dim >= p->x->rank)
         return false;
-    int64_t size = p->x->sizes[dim], start = nuc_integer(n, nuc_arg_named(n, "start"), 0);
-    start = start < 0 ? start + size : start;
-    return take(p, dim, start < 0 ? 0 : start > size ? size : start, nuc_integer(n, nuc_arg_named(n, "step"), 1));
+    int64_t start = nuc_slice_end(nuc_integer(n, nuc_arg_named(n, "start"), 0), p->x->sizes[dim]);
+    return take(p, dim, start, nuc_integer(n, nuc_arg_named(n, "step"), 1));
 }
 
 /* Pieces one after the other. */

@@ -6,10 +6,7 @@
 /* What is moved, or changes its sign. */
 static bool is_move(const struct nuc_node *node)
 {
-    enum nuc_family family = nuc_op_family(node->op);
-
-    return family == NUC_FAMILY_VIEW || family == NUC_FAMILY_PERMUTE || family == NUC_FAMILY_COPY ||
-           node->op == NUC_OP_SLICE || node->op == NUC_OP_EXPAND || node->op == NUC_OP_NEG;
+    return nuc_op_rearranges(node->op) || nuc_op_is_in(node->op, NUC_OPS(NUC_OP_SLICE, NUC_OP_EXPAND, NUC_OP_NEG));
 }
 
 static const struct nuc_node *behind_moves(const struct nuc_node *node)

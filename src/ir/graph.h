@@ -292,6 +292,9 @@ const char *nuc_short_op_name(const char *name);
 enum nuc_family nuc_op_family(enum nuc_op op);
 enum nuc_op_kind nuc_op_kind(enum nuc_op op);
 
+/* Whether its values are those of its operand in another shape, order or memory. */
+bool nuc_op_rearranges(enum nuc_op op);
+
 /* Whether the operator occurs in the dialect; "any" dialect is both. */
 bool nuc_op_in_dialect(enum nuc_op op, enum nuc_dialect dialect);
 

@@ -40,12 +40,8 @@ uint32_t nuc_far_choice(struct nuc_graph *g, const struct nuc_node *where)
 
 bool nuc_moves_whole(const struct nuc_node *node)
 {
-    enum nuc_family family = nuc_op_family(node->op);
-    const struct nuc_node *input = nuc_arg_node(node, NUC_SELF);
-
-    return nuc_is_call(node) && nuc_is_real_value(node) && nuc_is_real_value(input) &&
-           (family == NUC_FAMILY_VIEW || family == NUC_FAMILY_PERMUTE || family == NUC_FAMILY_COPY ||
-            family == NUC_FAMILY_CAST || node->op == NUC_OP_EXPAND);
+    return nuc_is_call(node) && nuc_is_real_value(node) && nuc_is_real_value(nuc_arg_node(node, NUC_SELF)) &&
+           (nuc_op_rearranges(node->op) || nuc_op_family(node->op) == NUC_FAMILY_CAST || node->op == NUC_OP_EXPAND);
 }
 
 static bool is_elementwise(const struct nuc_node *node)
@@ -55,14 +51,12 @@ static bool is_elementwise(const struct nuc_node *node)
     case NUC_FAMILY_BINARY:
     case NUC_FAMILY_COMPARE:
     case NUC_FAMILY_CAST:
-    case NUC_FAMILY_VIEW:
-    case NUC_FAMILY_PERMUTE:
-    case NUC_FAMILY_COPY:
     case NUC_FAMILY_PAD:
     case NUC_FAMILY_CAT:
         return true;
     default:
-        return node->op == NUC_OP_WHERE || node->op == NUC_OP_SLICE || node->op == NUC_OP_EXPAND;
+        return nuc_op_rearranges(node->op) || node->op == NUC_OP_WHERE || node->op == NUC_OP_SLICE ||
+               node->op == NUC_OP_EXPAND;
     }
 }
 

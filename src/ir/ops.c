@@ -122,6 +122,13 @@ static const enum nuc_op_kind kinds[NUC_FAMILY_COUNT] = {
     [NUC_FAMILY_COMPOSITE] = NUC_KIND_COMPUTE,
 };
 
+bool nuc_op_rearranges(enum nuc_op op)
+{
+    enum nuc_family family = nuc_op_family(op);
+
+    return family == NUC_FAMILY_VIEW || family == NUC_FAMILY_PERMUTE || family == NUC_FAMILY_COPY;
+}
+
 /* ---- names ---- */
 
 static const char *edge_name(const struct row *row)

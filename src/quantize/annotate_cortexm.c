@@ -6,6 +6,7 @@
 #include "ir/args.h"
 #include "ir/op_list.h"
 #include "quantize/annotate_private.h"
+#include "quantize/ranges/relevant_range.h"
 
 enum head {
     HEAD_NONE,
@@ -66,16 +67,11 @@ static const enum nuc_op *const clamps = NUC_OPS(NUC_OP_RELU, NUC_OP_HARDTANH, N
 /* One parameter set for all its tensors, that of its neighbours. The reference does not know clamp in place as such. */
 static bool shares(const struct nuc_node *node)
 {
-    static const bool families[NUC_FAMILY_COUNT] = {
-        [NUC_FAMILY_VIEW] = true, [NUC_FAMILY_PERMUTE] = true, [NUC_FAMILY_COPY] = true,
-        [NUC_FAMILY_CAT] = true,  [NUC_FAMILY_PAD] = true,     [NUC_FAMILY_SLICE] = true,
-    };
-
     if (nuc_op_is_in(node->op, clamps))
         return !(node->in_place && node->op == NUC_OP_CLAMP);
     if (node->op == NUC_OP_SPLIT_SIZES)
         return false;
-    return families[nuc_op_family(node->op)] ||
+    return nuc_moves_values(node) ||
            nuc_op_is_in(node->op, NUC_OPS(NUC_OP_MINIMUM, NUC_OP_MAXIMUM, NUC_OP_AMIN, NUC_OP_AMAX, NUC_OP_GETITEM));
 }
 

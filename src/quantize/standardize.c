@@ -36,10 +36,7 @@ static bool is_norm(const struct nuc_node *node)
 
 static bool is_move(const struct nuc_node *node)
 {
-    enum nuc_family family = nuc_op_family(node->op);
-
-    return family == NUC_FAMILY_VIEW || family == NUC_FAMILY_PERMUTE || family == NUC_FAMILY_COPY ||
-           family == NUC_FAMILY_SLICE;
+    return nuc_op_rearranges(node->op) || nuc_op_family(node->op) == NUC_FAMILY_SLICE;
 }
 
 /* Statistics of a value, and the functions that they are made with. */

@@ -227,19 +227,12 @@ void nuc_set_contiguous_val(struct nuc_graph *g, struct nuc_node *node, enum nuc
     nuc_set_val(g, node, &meta);
 }
 
-static bool is_move(const struct nuc_node *node)
-{
-    const enum nuc_family family = nuc_op_family(node->op);
-
-    return !nuc_is_operator(node) || family == NUC_FAMILY_VIEW || family == NUC_FAMILY_PERMUTE ||
-           family == NUC_FAMILY_COPY;
-}
-
 void nuc_count_once(const struct nuc_node *node, const struct nuc_node *value, uint32_t first)
 {
     const struct nuc_node *from;
 
-    while (is_move(value) && (from = nuc_arg_node(value, NUC_SELF)) != NULL && from->id >= first)
+    while ((!nuc_is_operator(value) || nuc_op_rearranges(value->op)) &&
+           (from = nuc_arg_node(value, NUC_SELF)) != NULL && from->id >= first)
         value = from;
     for (struct nuc_node *n = node->prev; n != NULL && n->id >= first && value->id >= first; n = n->prev)
         n->is_step = (node->is_step || n != value) && nuc_is_operator(n);

@@ -112,24 +112,14 @@ struct slice {
     size_t start, count, step;
 };
 
-/* Bounds count from the end when negative, and stop at the ends. */
-static int64_t slice_bound(const struct nuc_eval_call *c, uint32_t arg, int64_t size, int64_t fallback)
-{
-    int64_t at = nuc_integer(c->node, arg, fallback);
-
-    if (at < 0)
-        at = at < -size ? 0 : at + size;
-    return at > size ? size : at;
-}
-
 /* Of a slice, or of a slice_scatter, whose arguments stand `shift` further. */
 static struct slice read_slice(const struct nuc_eval_call *c, uint32_t shift)
 {
     const struct nuc_meta *in = nuc_eval_in_meta(c, NUC_SELF);
     uint32_t dim = (uint32_t)nuc_dim(c->node, NUC_ARG(SLICE, dim) + shift, 0, in->rank);
     int64_t step = nuc_integer(c->node, NUC_ARG(SLICE, step) + shift, 1);
-    int64_t start = slice_bound(c, NUC_ARG(SLICE, start) + shift, in->sizes[dim], 0);
-    int64_t end = slice_bound(c, NUC_ARG(SLICE, end) + shift, in->sizes[dim], INT64_MAX);
+    int64_t start = nuc_slice_end(nuc_integer(c->node, NUC_ARG(SLICE, start) + shift, 0), in->sizes[dim]);
+    int64_t end = nuc_slice_end(nuc_integer(c->node, NUC_ARG(SLICE, end) + shift, INT64_MAX), in->sizes[dim]);
     int64_t count = end <= start ? 0 : (end - start - 1) / step + 1;
 
     return (struct slice){dim, (size_t)start, (size_t)count, count <= 1 ? 1 : (size_t)step};

@@ -253,10 +253,9 @@ static bool is_of_parts(enum nuc_op op)
         if (more[i] == op)
             return true;
     }
-    return op != NUC_OP_COUNT &&
-           (moves[op] || family == NUC_FAMILY_VIEW || family == NUC_FAMILY_PERMUTE || family == NUC_FAMILY_SLICE ||
-            family == NUC_FAMILY_COPY || family == NUC_FAMILY_CAST || family == NUC_FAMILY_CAT ||
-            family == NUC_FAMILY_PAD || family == NUC_FAMILY_SCATTER || family == NUC_FAMILY_SELECT);
+    return op != NUC_OP_COUNT && (moves[op] || nuc_op_rearranges(op) || family == NUC_FAMILY_SLICE ||
+                                  family == NUC_FAMILY_CAST || family == NUC_FAMILY_CAT || family == NUC_FAMILY_PAD ||
+                                  family == NUC_FAMILY_SCATTER || family == NUC_FAMILY_SELECT);
 }
 
 static void set_parts_of_items(struct nuc_importer *im, struct nuc_node *real, struct nuc_node *imaginary)

@@ -1,6 +1,7 @@
 /* Shape rules that take tensors apart and put them together: slice, split, cat, index, padding. */
 #include <string.h>
 
+#include "ir/args.h"
 #include "ir/shapes/shapes.h"
 
 /* ---- slice ---- */
@@ -16,10 +17,7 @@ static int64_t slice_bound(const struct nuc_shape_call *c, uint32_t index, int64
     if (nuc_shape_is_none(c, index))
         return absent;
     /* "Until the end" is the largest 64-bit integer. */
-    int64_t bound = a->kind == NUC_ARG_INT && a->u.i > NUC_MAX_ELEMENTS ? size : nuc_shape_int(c, index);
-    if (bound < 0)
-        bound += size;
-    return bound < 0 ? 0 : bound > size ? size : bound;
+    return a->kind == NUC_ARG_INT && a->u.i > NUC_MAX_ELEMENTS ? size : nuc_slice_end(nuc_shape_int(c, index), size);
 }
 
 /* dim, start, end, step from argument `first`, the dim, on: the dimension and how many of its elements are taken. */

@@ -10,17 +10,10 @@ static const struct nuc_range everything = {-INFINITY, INFINITY};
 
 bool nuc_moves_values(const struct nuc_node *node)
 {
-    switch ((int)nuc_op_family(node->op)) {
-    case NUC_FAMILY_VIEW:
-    case NUC_FAMILY_PERMUTE:
-    case NUC_FAMILY_SLICE:
-    case NUC_FAMILY_COPY:
-    case NUC_FAMILY_PAD:
-    case NUC_FAMILY_CAT:
-        return true;
-    default:
-        return false;
-    }
+    enum nuc_family family = nuc_op_family(node->op);
+
+    return nuc_op_rearranges(node->op) || family == NUC_FAMILY_SLICE || family == NUC_FAMILY_PAD ||
+           family == NUC_FAMILY_CAT;
 }
 
 bool nuc_commutes_with_clamp(const struct nuc_node *node)

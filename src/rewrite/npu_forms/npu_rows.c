@@ -54,13 +54,11 @@ static bool is_read_once(const struct nuc_node *node)
 /* What a value has the rows of, which are some of them in another order; NULL: of none. */
 static struct nuc_node *source_of_rows(const struct nuc_node *x)
 {
-    enum nuc_family family = nuc_op_family(x->op);
     struct nuc_node *source = nuc_is_call(x) ? nuc_arg_node(x, NUC_SELF) : NULL;
     struct nuc_axis_map map;
 
     if (!nuc_is_float_value(x) || !nuc_is_float_value(source) || width(source) != width(x) || nuc_is_written(source) ||
-        (family != NUC_FAMILY_VIEW && family != NUC_FAMILY_PERMUTE && family != NUC_FAMILY_COPY &&
-         x->op != NUC_OP_SLICE))
+        !(nuc_op_rearranges(x->op) || x->op == NUC_OP_SLICE))
         return NULL;
     const struct nuc_axis *last =
         nuc_axis_map(x, 0, NUC_SELF, 0, &map) ? nuc_axis_to(&map, x->vals[0].rank - 1u) : NULL;
@@ -406,11 +404,8 @@ static struct nuc_node *to_operator_of_part(struct nuc_graph *g, struct nuc_node
 
 static bool moves(const struct nuc_node *x)
 {
-    enum nuc_family family = nuc_op_family(x->op);
-
     return nuc_is_call(x) && nuc_is_float_value(x) && !nuc_is_written(x) &&
-           (family == NUC_FAMILY_VIEW || family == NUC_FAMILY_PERMUTE || family == NUC_FAMILY_COPY ||
-            x->op == NUC_OP_SLICE || x->op == NUC_OP_CAT);
+           (nuc_op_rearranges(x->op) || x->op == NUC_OP_SLICE || x->op == NUC_OP_CAT);
 }
 
 /* Operand `i` of what moves values; NULL: there are no more. */
