@@ -202,8 +202,8 @@ void nuc_eval_convert(enum nuc_dtype from, const void *in, enum nuc_dtype to, vo
 /* Operators and groups of operators: those of families and of the columns EVAL of ops.def. */
 extern const struct nuc_eval_op nuc_eval_binary, nuc_eval_conv, nuc_eval_batch_norm, nuc_eval_recurrent,
     nuc_eval_matmul, nuc_eval_max_pool, nuc_eval_upsample, nuc_eval_fold, nuc_eval_scan, nuc_eval_softmax,
-    nuc_eval_quant, nuc_eval_permute, nuc_eval_split, nuc_eval_cat, nuc_eval_pad, nuc_eval_cast, nuc_eval_nothing,
-    nuc_eval_zeros, nuc_eval_rounding, nuc_eval_float_sum, nuc_eval_global_pool;
+    nuc_eval_quant, nuc_eval_move, nuc_eval_cat, nuc_eval_pad, nuc_eval_cast, nuc_eval_nothing, nuc_eval_zeros,
+    nuc_eval_rounding, nuc_eval_float_sum, nuc_eval_global_pool;
 #define EVAL(op, by) extern const struct nuc_eval_op nuc_eval_##by;
 #include "ir/ops.def"
 

@@ -533,6 +533,23 @@ bool nuc_is_same_place(const struct nuc_axis_map *map, const struct nuc_meta *fr
     return map->count == to->rank && nuc_same_sizes(from, to);
 }
 
+bool nuc_axis_strides(const struct nuc_axis_map *map, const int64_t *from, int64_t to[NUC_MAX_RANK], int64_t *first)
+{
+    uint64_t strides[NUC_MAX_RANK] = {0}, start = 0; /* of what has no second element they may be any: they wrap */
+
+    for (uint32_t i = 0; i < map->count; i++) {
+        const struct nuc_axis *a = &map->axes[i];
+        if (a->kind != NUC_AXIS_ELEMENT || a->from + 1 != a->from_end || a->to + 1 != a->to_end)
+            return false;
+        start += (uint64_t)a->start * (uint64_t)from[a->from];
+        strides[a->to] += (uint64_t)a->step * (uint64_t)from[a->from];
+    }
+    for (uint32_t d = 0; d < NUC_MAX_RANK; d++)
+        to[d] = (int64_t)strides[d];
+    *first = (int64_t)start;
+    return true;
+}
+
 uint32_t nuc_moved_dim(const struct nuc_node *node, const struct nuc_meta *from, uint32_t dim)
 {
     const enum nuc_family family = nuc_op_family(node->op);

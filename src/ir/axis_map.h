@@ -62,6 +62,12 @@ bool nuc_axis_source(const struct nuc_axis_map *map, const struct nuc_meta *from
                      const int64_t *index, int64_t *source);
 
 /*
+ * A map of single dimensions to elements, as of a slice, a permutation or a diagonal: the strides of the result in the
+ * operand's memory, where that of its first element is, from the operand's strides. False for other maps.
+ */
+bool nuc_axis_strides(const struct nuc_axis_map *map, const int64_t *from, int64_t to[NUC_MAX_RANK], int64_t *first);
+
+/*
  * The dimension of a move's result that holds dimension `dim` of what it reads, whole and in order; as many as the
  * result has: none does, or the node is no move.
  */

@@ -2,10 +2,10 @@
  * Operators that show elements of their inputs in another place: permutations, repetitions, slices, splits,
  * concatenation. Any element type.
  */
-#include <assert.h>
 #include <string.h>
 
 #include "eval/eval_call.h"
+#include "ir/axis_map.h"
 
 /* ---- copies whose elements are a fixed distance apart along every dimension ---- */
 
@@ -69,110 +69,36 @@ static void run_strided(const struct nuc_eval_call *c)
     }
 }
 
-/* permute(self, dims), transpose(self, dim0, dim1), and t(self) of at most two dimensions. */
-static void prepare_permute(struct nuc_eval_call *c)
+/* Permutations, slices, splits, repetitions, flips, diagonals: where each index comes from says the axis map. */
+static void prepare_move(struct nuc_eval_call *c)
 {
-    uint32_t rank = nuc_eval_result(c)->rank, dims[NUC_MAX_RANK];
-    const struct nuc_arg *list = nuc_arg_at(c->node, NUC_ARG(PERMUTE, dims));
-    bool named = c->node->op == NUC_OP_TRANSPOSE;
-    uint32_t a = named ? (uint32_t)nuc_dim(c->node, NUC_ARG(TRANSPOSE, dim0), 0, rank) : 0;
-    uint32_t b = named ? (uint32_t)nuc_dim(c->node, NUC_ARG(TRANSPOSE, dim1), 0, rank) : 1;
+    int64_t dense[NUC_MAX_RANK] = {0}, strides[NUC_MAX_RANK], first;
     struct strided *s = new_strided(c, NUC_SELF);
-    size_t strides[NUC_MAX_RANK];
+    struct nuc_axis_map map;
 
-    for (uint32_t d = 0; d < rank; d++)
-        dims[d] = list->kind == NUC_ARG_INTS ? (uint32_t)nuc_positive_dim(list->u.ints[d], rank) : d;
-    if (list->kind != NUC_ARG_INTS && rank > 1) {
-        dims[a] = b;
-        dims[b] = a;
+    for (uint32_t d = 0; d < NUC_MAX_RANK; d++)
+        dense[d] = (int64_t)s->strides[d];
+    for (uint32_t v = 0; v < c->node->n_vals; v++) {
+        if (!nuc_axis_map(c->node, v, NUC_SELF, 0, &map) || !nuc_axis_strides(&map, dense, strides, &first))
+            nuc_fail(c->cx, NUC_INTERNAL, "%s: %s has no axis map", c->g->file, nuc_node_text(c->cx, c->node));
+        s->first[v] = (size_t)first;
+        for (uint32_t d = 0; d < NUC_MAX_RANK; d++)
+            s->strides[d] = (size_t)strides[d];
     }
-    memcpy(strides, s->strides, sizeof strides);
-    for (uint32_t d = 0; d < rank; d++)
-        s->strides[d] = strides[dims[d]];
 }
 
-const struct nuc_eval_op nuc_eval_permute = {.prepare = prepare_permute, .run = run_strided};
+const struct nuc_eval_op nuc_eval_move = {.prepare = prepare_move, .run = run_strided};
 
-/* expand, and copy(self, src): src in the shape and type of self. */
+/* copy(self, src): src in the shape and type of self. */
 static void prepare_broadcast(struct nuc_eval_call *c)
 {
-    uint32_t arg = c->node->op == NUC_OP_COPY ? NUC_ARG(COPY, src) : NUC_SELF;
-    struct strided *s = new_strided(c, arg);
+    const struct nuc_meta *src = nuc_eval_in_meta(c, NUC_ARG(COPY, src));
 
-    nuc_eval_check_convert(c, nuc_eval_in_meta(c, arg)->dtype, nuc_eval_result(c)->dtype);
-    nuc_eval_broadcast_strides(nuc_eval_in_meta(c, arg), nuc_eval_result(c), s->strides);
+    nuc_eval_check_convert(c, src->dtype, nuc_eval_result(c)->dtype);
+    nuc_eval_broadcast_strides(src, nuc_eval_result(c), new_strided(c, NUC_ARG(COPY, src))->strides);
 }
 
 const struct nuc_eval_op nuc_eval_broadcast = {.prepare = prepare_broadcast, .run = run_strided};
-
-/* ---- slices ---- */
-
-struct slice {
-    uint32_t dim;
-    size_t start, count, step;
-};
-
-/* Of a slice, or of a slice_scatter, whose arguments stand `shift` further. */
-static struct slice read_slice(const struct nuc_eval_call *c, uint32_t shift)
-{
-    const struct nuc_meta *in = nuc_eval_in_meta(c, NUC_SELF);
-    uint32_t dim = (uint32_t)nuc_dim(c->node, NUC_ARG(SLICE, dim) + shift, 0, in->rank);
-    int64_t step = nuc_integer(c->node, NUC_ARG(SLICE, step) + shift, 1);
-    int64_t start = nuc_slice_end(nuc_integer(c->node, NUC_ARG(SLICE, start) + shift, 0), in->sizes[dim]);
-    int64_t end = nuc_slice_end(nuc_integer(c->node, NUC_ARG(SLICE, end) + shift, INT64_MAX), in->sizes[dim]);
-    int64_t count = end <= start ? 0 : (end - start - 1) / step + 1;
-
-    return (struct slice){dim, (size_t)start, (size_t)count, count <= 1 ? 1 : (size_t)step};
-}
-
-static void prepare_slice(struct nuc_eval_call *c)
-{
-    struct slice slice = read_slice(c, 0);
-    struct strided *s = new_strided(c, NUC_SELF);
-
-    s->first[0] = slice.count == 0 ? 0 : slice.start * s->strides[slice.dim];
-    s->strides[slice.dim] *= slice.step;
-}
-
-const struct nuc_eval_op nuc_eval_slice = {.prepare = prepare_slice, .run = run_strided};
-
-/* split, split_with_sizes, chunk: the shapes of the values say where they end. */
-static void prepare_split(struct nuc_eval_call *c)
-{
-    uint32_t dim = (uint32_t)nuc_dim(c->node, NUC_ARG(SPLIT, dim), 0, nuc_eval_in_meta(c, NUC_SELF)->rank);
-    struct strided *s = new_strided(c, NUC_SELF);
-    size_t at = 0;
-
-    for (uint32_t v = 0; v < c->node->n_vals; v++) {
-        s->first[v] = at * s->strides[dim];
-        at += (size_t)c->node->vals[v].sizes[dim];
-    }
-    assert(at == (size_t)nuc_eval_in_meta(c, NUC_SELF)->sizes[dim]);
-}
-
-const struct nuc_eval_op nuc_eval_split = {.prepare = prepare_split, .run = run_strided};
-
-/* ---- diagonals, windows, flips ---- */
-
-static void prepare_diagonal(struct nuc_eval_call *c)
-{
-    const struct nuc_meta *in = nuc_eval_in_meta(c, NUC_SELF);
-    uint32_t a = (uint32_t)nuc_dim(c->node, NUC_ARG(DIAGONAL, dim1), 0, in->rank), rank = 0;
-    uint32_t b = (uint32_t)nuc_dim(c->node, NUC_ARG(DIAGONAL, dim2), 1, in->rank);
-    int64_t offset = nuc_integer(c->node, NUC_ARG(DIAGONAL, offset), 0);
-    struct strided *s = new_strided(c, NUC_SELF);
-    size_t row = s->strides[a], column = s->strides[b];
-
-    for (uint32_t d = 0; d < in->rank; d++) {
-        if (d != a && d != b)
-            s->strides[rank++] = s->strides[d];
-    }
-    s->strides[rank] = row + column;
-    if (nuc_eval_elements(c) > 0)
-        s->first[0] = offset < 0 ? (size_t)-offset * row : (size_t)offset * column;
-}
-
-const struct nuc_eval_op nuc_eval_diagonal = {.prepare = prepare_diagonal, .run = run_strided};
 
 static void prepare_unfold(struct nuc_eval_call *c)
 {
@@ -189,31 +115,24 @@ static void prepare_unfold(struct nuc_eval_call *c)
 
 const struct nuc_eval_op nuc_eval_unfold = {.prepare = prepare_unfold, .run = run_strided};
 
-/* Along these dimensions the elements come in reverse: their strides are negative. */
-static void prepare_flip(struct nuc_eval_call *c)
-{
-    const struct nuc_meta *in = nuc_eval_in_meta(c, NUC_SELF);
-    struct strided *s = new_strided(c, NUC_SELF);
-    const struct nuc_arg *dims = nuc_arg_at(c->node, NUC_ARG(FLIP, dims));
-    uint32_t mask = dims->count == 0 ? 0 : nuc_dims_mask(c->node, NUC_ARG(FLIP, dims), in->rank);
-
-    for (uint32_t d = 0; d < in->rank; d++) {
-        if ((mask >> d & 1) == 0)
-            continue;
-        s->first[0] += ((size_t)in->sizes[d] - 1) * s->strides[d];
-        s->strides[d] = 0 - s->strides[d];
-    }
-}
-
-const struct nuc_eval_op nuc_eval_flip = {.prepare = prepare_flip, .run = run_strided};
-
 /* ---- slice_scatter, select_scatter ---- */
+
+struct slice {
+    uint32_t dim;
+    size_t start, count, step;
+};
 
 static void prepare_slice_scatter(struct nuc_eval_call *c)
 {
+    const struct nuc_meta *in = nuc_eval_in_meta(c, NUC_SELF);
     struct slice *slice = nuc_alloc(c->cx, sizeof *slice);
+    uint32_t dim = (uint32_t)nuc_dim(c->node, NUC_ARG(SLICE_SCATTER, dim), 0, in->rank);
+    int64_t step = nuc_integer(c->node, NUC_ARG(SLICE_SCATTER, step), 1);
+    int64_t start = nuc_slice_end(nuc_integer(c->node, NUC_ARG(SLICE_SCATTER, start), 0), in->sizes[dim]);
+    int64_t end = nuc_slice_end(nuc_integer(c->node, NUC_ARG(SLICE_SCATTER, end), INT64_MAX), in->sizes[dim]);
+    int64_t count = end <= start ? 0 : (end - start - 1) / step + 1;
 
-    *slice = read_slice(c, NUC_ARG(SLICE_SCATTER, dim) - NUC_ARG(SLICE, dim));
+    *slice = (struct slice){dim, (size_t)start, (size_t)count, count <= 1 ? 1 : (size_t)step};
     nuc_eval_expect(c, NUC_ARG(SLICE_SCATTER, src), nuc_eval_result(c)->dtype);
     c->state = slice;
 }

@@ -6,6 +6,7 @@
 #include <assert.h>
 #include <string.h>
 
+#include "ir/axis_map.h"
 #include "ir/op_list.h"
 #include "ir/shapes/shapes.h"
 #include "rewrite/expand/expand.h"
@@ -96,38 +97,6 @@ static bool copies_nothing(const struct nuc_node *node, const int64_t *strides)
     return true;
 }
 
-static void permute_strides(const struct nuc_node *node, const int64_t *from, int64_t *to)
-{
-    uint32_t rank = node->vals[0].rank;
-    const struct nuc_arg *dims = nuc_arg_at(node, NUC_ARG(PERMUTE, dims));
-
-    if (node->op == NUC_OP_PERMUTE) {
-        for (uint32_t i = 0; i < rank; i++)
-            to[i] = from[nuc_positive_dim(dims->u.ints[i], rank)];
-        return;
-    }
-    int64_t a = node->op == NUC_OP_T ? 0 : nuc_dim(node, NUC_ARG(TRANSPOSE, dim0), 0, rank);
-    int64_t b = node->op == NUC_OP_T ? 1 : nuc_dim(node, NUC_ARG(TRANSPOSE, dim1), 0, rank);
-    memcpy(to, from, rank * sizeof *to);
-    if (rank < 2)
-        return;
-    to[a] = from[b];
-    to[b] = from[a];
-}
-
-static void diagonal_strides(const struct nuc_node *node, const int64_t *from, int64_t *to)
-{
-    uint32_t rank = nuc_input_meta(node, NUC_SELF)->rank, kept = 0;
-    uint32_t a = (uint32_t)nuc_dim(node, NUC_ARG(DIAGONAL, dim1), 0, rank);
-    uint32_t b = (uint32_t)nuc_dim(node, NUC_ARG(DIAGONAL, dim2), 1, rank);
-
-    for (uint32_t i = 0; i < rank; i++) {
-        if (i != a && i != b)
-            to[kept++] = from[i];
-    }
-    to[kept] = from[a] + from[b];
-}
-
 /* One element at most has any shape without a copy. */
 static bool is_single(const struct nuc_meta *in, const struct nuc_meta *out, int64_t *to)
 {
@@ -140,6 +109,8 @@ static bool is_single(const struct nuc_meta *in, const struct nuc_meta *out, int
 static bool view_strides(const struct nuc_node *node, const int64_t *from, int64_t *to)
 {
     const struct nuc_meta *in = nuc_input_meta(node, NUC_SELF), *out = node->vals;
+    struct nuc_axis_map map;
+    int64_t first;
 
     memcpy(to, from, sizeof(int64_t[NUC_MAX_RANK]));
     switch ((unsigned)node->op) {
@@ -154,24 +125,14 @@ static bool view_strides(const struct nuc_node *node, const int64_t *from, int64
     case NUC_OP_PERMUTE:
     case NUC_OP_TRANSPOSE:
     case NUC_OP_T:
-        permute_strides(node, from, to);
-        return true;
     case NUC_OP_SLICE:
-        to[nuc_dim(node, NUC_ARG(SLICE, dim), 0, in->rank)] *= nuc_integer(node, NUC_ARG(SLICE, step), 1);
-        return true;
     case NUC_OP_EXPAND:
-        for (uint32_t i = 0; i < out->rank; i++) {
-            uint32_t lead = out->rank - in->rank;
-            to[i] = i < lead || in->sizes[i - lead] != out->sizes[i] ? 0 : from[i - lead];
-        }
-        return true;
     case NUC_OP_DIAGONAL:
-        diagonal_strides(node, from, to);
-        return true;
     case NUC_OP_SPLIT:
     case NUC_OP_SPLIT_SIZES:
     case NUC_OP_SPLIT_WITH_SIZES:
     case NUC_OP_CHUNK:
+        return nuc_axis_map(node, 0, NUC_SELF, 0, &map) && nuc_axis_strides(&map, from, to, &first);
     case NUC_OP_ALIAS:
     case NUC_OP_DROPOUT:
     case NUC_OP_UNFOLD:
@@ -377,14 +338,12 @@ static struct nuc_node *unslice(struct writes *w, const struct nuc_node *slice, 
 
 static struct nuc_node *unpermute(struct writes *w, const struct nuc_node *view, struct nuc_node *value)
 {
-    int64_t places[NUC_MAX_RANK] = {0}, dims[NUC_MAX_RANK] = {0}, back[NUC_MAX_RANK] = {0};
-    uint32_t rank = view->vals[0].rank;
+    int64_t back[NUC_MAX_RANK] = {0};
+    struct nuc_axis_map map;
 
-    for (uint32_t i = 0; i < rank; i++)
-        places[i] = i;
-    permute_strides(view, places, dims);
-    for (uint32_t i = 0; i < rank; i++)
-        back[dims[i]] = i;
+    nuc_axis_map(view, 0, NUC_SELF, 0, &map);
+    for (uint32_t i = 0; i < map.count; i++)
+        back[map.axes[i].from] = map.axes[i].to;
     return nuc_insert_permuted(w->g, w->at, value, back);
 }
 
