@@ -3,6 +3,7 @@
 #define NUC_TEST_EVAL_GRAPHS_H
 
 #include "unit/quantized_text.h"
+#include "unit/random.h"
 
 #include "eval/eval.h"
 
@@ -90,12 +91,6 @@ static inline float next_float(uint32_t *seed)
 {
     *seed = *seed * 1664525u + 1013904223u;
     return (float)((int32_t)(*seed >> 20) - 2048) / 2048.0f;
-}
-
-static inline int64_t next_int(uint32_t *seed, int64_t low, int64_t high)
-{
-    *seed = *seed * 1664525u + 1013904223u;
-    return low + (int64_t)((*seed >> 8) % (uint32_t)(high - low + 1));
 }
 
 static inline void fill_floats(uint32_t *seed, float *data, size_t count)

@@ -2,7 +2,7 @@
 #ifndef TEST_NPU_PROGRAM_H
 #define TEST_NPU_PROGRAM_H
 
-#include "unit/test.h"
+#include "unit/random.h"
 
 #include "device/base/microcode_table.h"
 #include "device/base/span.h"
@@ -33,23 +33,12 @@ static inline struct program *program_new(void)
     return p;
 }
 
-static inline uint32_t program_random(uint32_t *seed)
-{
-    *seed = *seed * 1664525u + 1013904223u;
-    return *seed >> 8;
-}
-
-static inline int32_t program_range(uint32_t *seed, int32_t low, int32_t high)
-{
-    return low + (int32_t)(program_random(seed) % (uint32_t)(high - low + 1));
-}
-
 /* Random int8 bytes, the extremes more often than by chance. */
 static inline void program_fill(uint32_t *seed, uint8_t *bytes, size_t n)
 {
     for (size_t i = 0; i < n; i++) {
-        uint32_t kind = program_random(seed) % 8;
-        bytes[i] = kind == 0 ? 0x80 : kind == 1 ? 0x7F : (uint8_t)program_random(seed);
+        uint32_t kind = next_random(seed) % 8;
+        bytes[i] = kind == 0 ? 0x80 : kind == 1 ? 0x7F : (uint8_t)next_random(seed);
     }
 }
 

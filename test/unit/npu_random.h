@@ -17,12 +17,12 @@ struct generator {
 
 static inline uint32_t random_bits(struct generator *g)
 {
-    return program_random(&g->seed);
+    return next_random(&g->seed);
 }
 
 static inline int32_t range(struct generator *g, int32_t low, int32_t high)
 {
-    return program_range(&g->seed, low, high);
+    return random_in(&g->seed, low, high);
 }
 
 static inline int32_t one_of(struct generator *g, int32_t a, int32_t b, int32_t c)

@@ -13,22 +13,6 @@
 #define INPUT (4 * SIDE * SIDE)
 #define OUTPUT 5
 
-/* Repeatable values in -1 .. 1. */
-static float noise(uint32_t *seed)
-{
-    *seed = *seed * 1664525u + 1013904223u;
-    return (float)(*seed >> 8) * 0x1p-23f - 1;
-}
-
-/* Neighbouring seeds give unlike values. */
-static void fill(float *x, size_t count, uint32_t seed)
-{
-    seed = (seed + 1) * 2654435761u;
-    seed = (seed ^ seed >> 15) * 2246822519u;
-    for (size_t i = 0; i < count; i++)
-        x[i] = noise(&seed);
-}
-
 /* conv 1x1 of 4 to 8 channels, ReLU, depthwise conv 3x3, ReLU, flatten, linear. */
 static struct nuc_graph *network(struct nuc_context *cx)
 {
@@ -41,11 +25,11 @@ static struct nuc_graph *network(struct nuc_context *cx)
                      "$d = aten.conv2d.default($r, $w2, $b2, [1, 1], [1, 1], groups=8); $s = aten.relu.default($d)\n"
                      "$f = aten.flatten.using_ints($s, 1); $l = aten.linear.default($f, $w3)");
 
-    fill(w1, COUNT(w1), 1);
-    fill(b1, COUNT(b1), 2);
-    fill(w2, COUNT(w2), 3);
-    fill(b2, COUNT(b2), 4);
-    fill(w3, COUNT(w3), 5);
+    fill_with_noise(w1, COUNT(w1), 1);
+    fill_with_noise(b1, COUNT(b1), 2);
+    fill_with_noise(w2, COUNT(w2), 3);
+    fill_with_noise(b2, COUNT(b2), 4);
+    fill_with_noise(w3, COUNT(w3), 5);
     bind(g, "w1", nuc_copy(g->cx, w1, sizeof w1));
     bind(g, "b1", nuc_copy(g->cx, b1, sizeof b1));
     bind(g, "w2", nuc_copy(g->cx, w2, sizeof w2));
@@ -58,7 +42,7 @@ static void run(struct nuc_graph *g, uint32_t sample, float out[OUTPUT])
 {
     float x[INPUT];
 
-    fill(x, INPUT, 100 + sample);
+    fill_with_noise(x, INPUT, 100 + sample);
     nuc_eval_run(nuc_eval_new(g, 1), (const void *const[]){x}, (void *const[]){out});
 }
 
@@ -84,7 +68,7 @@ static void bias_correction_takes_off_the_mean_error(void **state)
         struct nuc_calibration *c = nuc_quantize_prepare(g, &options);
         for (uint32_t k = 0; k < 16; k++) {
             float in[IN];
-            fill(in, IN, k);
+            fill_with_noise(in, IN, k);
             for (size_t i = 0; i < IN; i++)
                 in[i] = 0.5f + 0.5f * in[i]; /* mean 0.5 */
             nuc_quantize_sample(c, (const void *const[]){in});
@@ -93,7 +77,7 @@ static void bias_correction_takes_off_the_mean_error(void **state)
         nuc_graph_verify(q, "quantized");
         for (uint32_t k = 0; k < 16; k++) {
             float in[IN], expected, got;
-            fill(in, IN, k);
+            fill_with_noise(in, IN, k);
             for (size_t i = 0; i < IN; i++)
                 in[i] = 0.5f + 0.5f * in[i];
             nuc_eval_run(nuc_eval_new(before, 1), (const void *const[]){in}, (void *const[]){&expected});
@@ -139,7 +123,7 @@ static float steps_beside(struct nuc_graph *g, const struct nuc_apart *apart, st
 
     for (uint32_t k = 0; k < 8; k++) {
         float x[4];
-        fill(x, COUNT(x), k);
+        fill_with_noise(x, COUNT(x), k);
         nuc_quantize_sample(c, (const void *const[]){x});
     }
     *found = nuc_quantize_find_apart(c);
@@ -242,7 +226,7 @@ static void calibrate(struct nuc_calibration *c, uint32_t sample)
 {
     float x[INPUT];
 
-    fill(x, INPUT, 100 + sample);
+    fill_with_noise(x, INPUT, 100 + sample);
     nuc_quantize_sample(c, (const void *const[]){x});
 }
 
@@ -318,7 +302,7 @@ static void lowest_counts_where_folds_differ_widely(void **state)
         struct nuc_calibration *c = prepare(cx, false);
         for (uint32_t k = 0; k < SAMPLES; k++) {
             float x[INPUT];
-            fill(x, INPUT, 100);
+            fill_with_noise(x, INPUT, 100);
             for (size_t i = 0; i < INPUT; i++)
                 x[i] *= 1 + 0.01f * (float)k + (k == 3 ? 3 * (float)wide : 0);
             nuc_quantize_sample(c, (const void *const[]){x});
@@ -357,13 +341,13 @@ static void samples_are_kept_from_all(void **state)
 
     s->wanted = 5;
     for (uint32_t k = 0; k < 19; k++) {
-        fill(x, INPUT, 100 + k);
+        fill_with_noise(x, INPUT, 100 + k);
         void **outputs = nuc_choice_keep(cx, s, e, (const void *const[]){x});
         nuc_eval_run(e, (const void *const[]){x}, outputs);
     }
     assert_int_equal(s->count, 5);
     for (uint32_t k = 0; k < 5; k++) {
-        fill(x, INPUT, 100 + 4 * k);
+        fill_with_noise(x, INPUT, 100 + 4 * k);
         run(g, 4 * k, out);
         assert_memory_equal(s->inputs[k][0], x, sizeof x);
         assert_memory_equal(s->outputs[k][0], out, sizeof out);
@@ -427,13 +411,13 @@ static double sqnr_in_units(struct nuc_context *cx, float unit, bool takes_out)
     struct nuc_quantize_options options = {.threads = 1, .accuracy = NUC_ACCURACY_DEFAULT, .one_scale = true};
     float x[INPUT], w[CHANNELS * 4];
 
-    fill(w, COUNT(w), 1);
+    fill_with_noise(w, COUNT(w), 1);
     for (size_t i = 0; i < COUNT(w) && takes_out; i++)
         w[i] /= unit;
     bind(g, "w1", nuc_copy(cx, w, sizeof w));
     struct nuc_calibration *c = nuc_quantize_prepare(g, &options);
     for (uint32_t k = 0; k < 8; k++) {
-        fill(x, INPUT, k);
+        fill_with_noise(x, INPUT, k);
         for (size_t i = 0; i < INPUT; i++)
             x[i] *= unit;
         nuc_quantize_sample(c, (const void *const[]){x});
@@ -473,7 +457,7 @@ static float chosen_scale(struct nuc_context *cx, bool takes_far_values, struct 
     bind(g, "w", w);
     struct nuc_calibration *c = nuc_quantize_prepare(g, &options);
     for (uint32_t k = 0; k < 8; k++) {
-        fill(x, MANY, k);
+        fill_with_noise(x, MANY, k);
         for (size_t i = 0; i < MANY; i += 16)
             x[i] = 8 * powf(x[i], 129);
         nuc_quantize_sample(c, (const void *const[]){x});

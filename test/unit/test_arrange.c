@@ -5,6 +5,7 @@
 #include "contexts.h"
 
 #include "arrange_net.h"
+#include "random.h"
 
 typedef void (*builder)(struct nuc_ltb *d);
 
@@ -245,17 +246,6 @@ static void inherent_transposes_stay(void **state)
 
 /* ---- random models ---- */
 
-static uint32_t next_random(uint32_t *seed)
-{
-    *seed = *seed * 1664525u + 1013904223u;
-    return *seed >> 8;
-}
-
-static int32_t range(uint32_t *seed, int32_t low, int32_t high)
-{
-    return low + (int32_t)(next_random(seed) % (uint32_t)(high - low + 1));
-}
-
 struct pool {
     struct nuc_ltb *d;
     uint32_t seed;
@@ -287,7 +277,7 @@ static int32_t random_permuted(struct pool *p, int32_t x)
     for (int32_t i = 0; i < rank; i++)
         perm[i] = i;
     for (int32_t i = rank - 1; i > 0; i--) {
-        int32_t k = range(&p->seed, 0, i), held = perm[i];
+        int32_t k = random_in(&p->seed, 0, i), held = perm[i];
         perm[i] = perm[k];
         perm[k] = held;
     }
@@ -355,7 +345,7 @@ static void add_random(struct pool *p)
     static const int32_t unaries[] = {NUC_LT_RELU, NUC_LT_ABS, NUC_LT_QUANTIZE, NUC_LT_LEAKY_RELU};
     int32_t x = pick(p);
     const struct nuc_lt_tensor t = *nuc_ltb_at(p->d, x);
-    int32_t axis = range(&p->seed, 0, (int32_t)t.rank - 1);
+    int32_t axis = random_in(&p->seed, 0, (int32_t)t.rank - 1);
 
     switch (next_random(&p->seed) % 12) {
     case 0:
@@ -369,7 +359,7 @@ static void add_random(struct pool *p)
         keep(p, joined(p->d, x, x, axis));
         break;
     case 4:
-        keep(p, padded(p->d, x, axis, range(&p->seed, 0, 1), 1));
+        keep(p, padded(p->d, x, axis, random_in(&p->seed, 0, 1), 1));
         break;
     case 5:
         keep(p, sliced(p->d, x, axis, t.shape[axis] / 2, t.shape[axis] - t.shape[axis] / 2));
@@ -410,12 +400,13 @@ static void end(struct pool *p)
 static struct nuc_ltb *random_model(struct nuc_context *cx, uint32_t seed)
 {
     struct pool p = {.d = nuc_ltb_new(cx, "random"), .seed = seed};
-    int32_t steps = range(&p.seed, 3, 14);
+    int32_t steps = random_in(&p.seed, 3, 14);
 
-    p.n_inputs = (uint32_t)range(&p.seed, 1, 2);
+    p.n_inputs = (uint32_t)random_in(&p.seed, 1, 2);
     for (uint32_t i = 0; i < p.n_inputs; i++)
         keep(&p, value(p.d, "x",
-                       LIST(range(&p.seed, 1, 2), range(&p.seed, 1, 4), range(&p.seed, 1, 4), range(&p.seed, 2, 5))));
+                       LIST(random_in(&p.seed, 1, 2), random_in(&p.seed, 1, 4), random_in(&p.seed, 1, 4),
+                            random_in(&p.seed, 2, 5))));
     for (int32_t i = 0; i < steps; i++)
         add_random(&p);
     end(&p);

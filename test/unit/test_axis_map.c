@@ -290,9 +290,9 @@ static void maps_agree_with_results(void **state)
             struct draw d = {.row = &rows[i], .operand = k % 3};
             struct nuc_context *cx = nuc_context_new(NULL);
             for (size_t s = 0; s < COUNT(d.sizes); s++)
-                d.sizes[s] = next_int(&seed, 1, 4);
+                d.sizes[s] = random_in(&seed, 1, 4);
             for (size_t s = 0; s < COUNT(d.numbers); s++)
-                d.numbers[s] = next_int(&seed, s < 2 ? 0 : 1, s < 2 ? 2 : 3);
+                d.numbers[s] = random_in(&seed, s < 2 ? 0 : 1, s < 2 ? 2 : 3);
             if (d.row->operands[d.operand] != NULL && !(d.operand > 0 && strstr(d.row->call, "conv") != NULL)) {
                 enum nuc_status status = nuc_try(cx, check_draw, &d);
                 if (status != NUC_OK && status != NUC_BAD_INPUT && status != NUC_UNSUPPORTED)

@@ -3,23 +3,13 @@
  * A network is run twice, once as it is and once with every intermediate given out, which forbids all merging.
  */
 #include "contexts.h"
+#include "random.h"
 
 #include <math.h>
 
 #include "npu/container/disassemble.h"
 #include "npu/convert/convert.h"
 #include "nucleon/NeutronDriver.h"
-
-static uint32_t next_random(uint32_t *seed)
-{
-    *seed = *seed * 1664525u + 1013904223u;
-    return *seed >> 8;
-}
-
-static int32_t range(uint32_t *seed, int32_t low, int32_t high)
-{
-    return low + (int32_t)(next_random(seed) % (uint32_t)(high - low + 1));
-}
 
 /* ---- models ---- */
 
@@ -77,7 +67,7 @@ static const int8_t *random_bytes(struct net *n, size_t size)
     int8_t *bytes = nuc_alloc(n->cx, size);
 
     for (size_t i = 0; i < size; i++)
-        bytes[i] = (int8_t)range(&n->seed, -128, 127);
+        bytes[i] = (int8_t)random_in(&n->seed, -128, 127);
     return bytes;
 }
 
@@ -94,8 +84,8 @@ static struct net net_new(struct nuc_context *cx, uint32_t seed)
     struct net n = {cx, nuc_lt_model_new(cx, "net"), seed, -1};
     struct nuc_lt_subgraph *g = &n.m->subgraphs[0];
 
-    n.last = activation(&n, 1, range(&n.seed, 5, 9), range(&n.seed, 5, 9), range(&n.seed, 1, 6),
-                        quantization(cx, 0.05f, range(&n.seed, -128, 127)));
+    n.last = activation(&n, 1, random_in(&n.seed, 5, 9), random_in(&n.seed, 5, 9), random_in(&n.seed, 1, 6),
+                        quantization(cx, 0.05f, random_in(&n.seed, -128, 127)));
     g->inputs = nuc_copy(cx, &n.last, sizeof n.last);
     g->n_inputs = 1;
     return n;
@@ -104,8 +94,12 @@ static struct net net_new(struct nuc_context *cx, uint32_t seed)
 static void add_pad(struct net *n, int32_t value)
 {
     const struct nuc_lt_tensor x = *tensor(n, n->last);
-    int32_t pads[8] = {
-        0, 0, range(&n->seed, 0, 2), range(&n->seed, 0, 2), range(&n->seed, 0, 2), range(&n->seed, 0, 2)};
+    int32_t pads[8] = {0,
+                       0,
+                       random_in(&n->seed, 0, 2),
+                       random_in(&n->seed, 0, 2),
+                       random_in(&n->seed, 0, 2),
+                       random_in(&n->seed, 0, 2)};
     const int32_t one[1] = {1};
     const int8_t fill = (int8_t)value;
     int32_t inputs[3] = {n->last, integers(n, pads, 8, 2),
@@ -117,23 +111,23 @@ static void add_pad(struct net *n, int32_t value)
 
 static enum nuc_lt_activation random_activation(struct net *n)
 {
-    return (enum nuc_lt_activation)range(&n->seed, NUC_LT_ACT_NONE, NUC_LT_ACT_RELU6);
+    return (enum nuc_lt_activation)random_in(&n->seed, NUC_LT_ACT_NONE, NUC_LT_ACT_RELU6);
 }
 
 static void add_conv(struct net *n)
 {
     const struct nuc_lt_tensor x = *tensor(n, n->last);
-    int32_t k = range(&n->seed, 1, 3), out_c = range(&n->seed, 1, 6);
+    int32_t k = random_in(&n->seed, 1, 3), out_c = random_in(&n->seed, 1, 6);
     const int32_t shape[4] = {out_c, k, k, x.shape[3]};
     size_t size = (size_t)(out_c * k * k * x.shape[3]);
     int32_t *bias = nuc_alloc_array(n->cx, (size_t)out_c, sizeof *bias);
 
     for (int32_t i = 0; i < out_c; i++)
-        bias[i] = range(&n->seed, -3000, 3000);
+        bias[i] = random_in(&n->seed, -3000, 3000);
     int32_t inputs[3] = {n->last, add_tensor(n, NUC_I8, 4, shape, quantization(n->cx, 0.01f, 0), random_bytes(n, size)),
                          add_tensor(n, NUC_I32, 1, &out_c, quantization(n->cx, 0.0005f, 0), bias)};
     int32_t y = activation(n, 1, x.shape[1] - k + 1, x.shape[2] - k + 1, out_c,
-                           quantization(n->cx, 0.1f, range(&n->seed, -128, 127)));
+                           quantization(n->cx, 0.1f, random_in(&n->seed, -128, 127)));
     struct nuc_lt_op *op = step(n, NUC_LT_CONV_2D, inputs, 3, y);
     op->options.conv.padding = NUC_LT_VALID;
     op->options.conv.stride_h = op->options.conv.stride_w = 1;
@@ -160,7 +154,7 @@ static void add_function(struct net *n, int32_t code)
     const struct nuc_lt_tensor x = *tensor(n, n->last);
     bool same = next_random(&n->seed) % 2;
     int32_t y = activation(n, x.shape[0], x.shape[1], x.shape[2], x.shape[3],
-                           same ? x.quant : quantization(n->cx, 0.07f, range(&n->seed, -128, 127)));
+                           same ? x.quant : quantization(n->cx, 0.07f, random_in(&n->seed, -128, 127)));
 
     step(n, code, &n->last, 1, y);
 }
@@ -274,7 +268,7 @@ static int32_t add_part(struct net *n, int32_t from, int32_t axis, struct nuc_lt
     case 1:
         return add_elementwise(n, NUC_LT_MUL, part, part, quant);
     case 2:
-        return add_pointwise(n, from, axis == 3 ? range(&n->seed, 1, 4) : x.shape[3], quant);
+        return add_pointwise(n, from, axis == 3 ? random_in(&n->seed, 1, 4) : x.shape[3], quant);
     case 3:
         return add_slice(n, part, axis, 0, (x.shape[axis] + 1) / 2);
     case 4:
@@ -304,16 +298,16 @@ static int32_t repeat_part(struct net *n, int32_t *last)
 /* Parts along an axis, some listed twice, some read by others too; then perhaps nested in another concatenation. */
 static void add_branches(struct net *n)
 {
-    int32_t axis = range(&n->seed, 1, 3), from = n->last, parts[4];
-    uint32_t count = (uint32_t)range(&n->seed, 2, 3);
-    struct nuc_lt_quant quant = quantization(n->cx, 0.06f, range(&n->seed, -128, 127));
+    int32_t axis = random_in(&n->seed, 1, 3), from = n->last, parts[4];
+    uint32_t count = (uint32_t)random_in(&n->seed, 2, 3);
+    struct nuc_lt_quant quant = quantization(n->cx, 0.06f, random_in(&n->seed, -128, 127));
 
     for (uint32_t i = 0; i < count; i++)
         parts[i] =
             i > 0 && next_random(&n->seed) % 6 == 0 ? repeat_part(n, &parts[i - 1]) : add_part(n, from, axis, quant);
     int32_t y = add_concat(n, parts, count, axis);
     if (next_random(&n->seed) % 2) {
-        int32_t outer[2] = {y, add_slice(n, y, axis, range(&n->seed, 0, 1), 1)};
+        int32_t outer[2] = {y, add_slice(n, y, axis, random_in(&n->seed, 0, 1), 1)};
         y = add_concat(n, outer, 2, axis);
     }
     if (next_random(&n->seed) % 2)
@@ -344,7 +338,7 @@ static void add_random(struct net *n)
         add_pool(n, NUC_LT_MAX_POOL_2D);
         break;
     case 5:
-        add_pad(n, range(&n->seed, -128, 127));
+        add_pad(n, random_in(&n->seed, -128, 127));
         add_pool(n, NUC_LT_AVERAGE_POOL_2D);
         break;
     case 6:
@@ -455,7 +449,7 @@ static uint8_t *run_image(struct net *n, const void *input, size_t *size, struct
 static struct net random_net(struct nuc_context *cx, uint32_t seed)
 {
     struct net n = net_new(cx, seed);
-    int32_t steps = range(&n.seed, 2, 8);
+    int32_t steps = random_in(&n.seed, 2, 8);
 
     for (int32_t i = 0; i < steps; i++)
         add_random(&n);
@@ -494,7 +488,7 @@ static void compare_fetched(struct nuc_context *cx, void *arg)
     int8_t *input = aligned((struct nuc_span){NULL, (size_t)nuc_lt_elements(tensor(&n, 0))});
 
     for (int64_t i = 0; i < nuc_lt_elements(tensor(&n, 0)); i++)
-        input[i] = (int8_t)range(&n.seed, -128, 127);
+        input[i] = (int8_t)random_in(&n.seed, -128, 127);
     set_outputs(&n, false);
     uint8_t *a = run(&n, input, &size, &plain);
     fetched = nuc_convert_litert(cx, n.m, &fetch);
@@ -573,7 +567,7 @@ static void compare_merged(struct nuc_context *cx, void *arg)
     int8_t *input = aligned((struct nuc_span){NULL, (size_t)nuc_lt_elements(tensor(&n, 0))});
 
     for (int64_t i = 0; i < nuc_lt_elements(tensor(&n, 0)); i++)
-        input[i] = (int8_t)range(&n.seed, -128, 127);
+        input[i] = (int8_t)random_in(&n.seed, -128, 127);
     set_outputs(&n, false);
     uint8_t *a = run(&n, input, &size, &merged);
     set_outputs(&n, true);

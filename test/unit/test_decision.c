@@ -5,6 +5,7 @@
 #include "contexts.h"
 #include "data/decision_json.h"
 #include "device/decision/bind.h"
+#include "random.h"
 
 static struct nuc_decision_rule *read(struct nuc_context *cx, const char *text)
 {
@@ -229,12 +230,6 @@ static void check_shape(struct nuc_context *cx, void *row)
 
 enum { N_BOXES = 60, N_VALUES = 4 + 3 };
 
-static uint32_t next(uint32_t *state)
-{
-    *state = *state * 1664525u + 1013904223u;
-    return *state >> 8;
-}
-
 static float iou_of(const float *a, const float *b)
 {
     float w = fminf(a[0] + a[2] / 2, b[0] + b[2] / 2) - fmaxf(a[0] - a[2] / 2, b[0] - b[2] / 2);
@@ -298,7 +293,7 @@ static void suppression(struct nuc_context *cx, void *arg)
         const void *outputs[] = {rows};
         for (size_t i = 0; i < N_BOXES; i++) {
             for (size_t k = 0; k < N_VALUES; k++)
-                rows[i][k] = (float)(next(&state) % 64) / 64;
+                rows[i][k] = (float)(next_random(&state) % 64) / 64;
             rows[i][2] += 0.25f;
             rows[i][3] += 0.25f;
         }

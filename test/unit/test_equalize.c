@@ -11,17 +11,6 @@
 #define SAMPLES 8
 #define MOST 1024
 
-/* Repeatable values in -1 .. 1; neighbouring seeds give unlike values. */
-static void fill(float *x, size_t count, uint32_t seed)
-{
-    seed = (seed + 1) * 2654435761u;
-    seed = (seed ^ seed >> 15) * 2246822519u;
-    for (size_t i = 0; i < count; i++) {
-        seed = seed * 1664525u + 1013904223u;
-        x[i] = (float)(seed >> 8) * 0x1p-23f - 1;
-    }
-}
-
 /* Constants get random values; row k of those that are named is 4^-(k modulo 4) as large, its largest value certain. */
 static void fill_constants(struct nuc_graph *g, const char *spread)
 {
@@ -32,7 +21,7 @@ static void fill_constants(struct nuc_graph *g, const char *spread)
             continue;
         size_t count = (size_t)nuc_elements(&n->vals[0]), rows = (size_t)n->vals[0].sizes[0];
         float *x = nuc_alloc_array(g->cx, count, sizeof *x);
-        fill(x, count, seed++);
+        fill_with_noise(x, count, seed++);
         for (size_t i = 0; i < count && strstr(spread, n->name) != NULL; i++)
             x[i] = ldexpf(x[i], -2 * (int)(i / (count / rows) % 4));
         bind(g, n->name, x);
@@ -51,7 +40,7 @@ static size_t run(struct nuc_graph *g, uint32_t sample, float out[MOST])
     size_t count = (size_t)nuc_elements(&nuc_eval_output(e, 0)->vals[0]);
 
     assert_true(input_count(g) <= MOST && count <= MOST);
-    fill(x, input_count(g), 100 + sample);
+    fill_with_noise(x, input_count(g), 100 + sample);
     nuc_eval_run(e, (const void *const[]){x}, (void *const[]){out});
     return count;
 }
@@ -64,7 +53,7 @@ static struct nuc_calibration *calibrate(struct nuc_graph *g, enum nuc_accuracy 
     float x[MOST];
 
     for (uint32_t k = 0; k < SAMPLES; k++) {
-        fill(x, input_count(g), k);
+        fill_with_noise(x, input_count(g), k);
         nuc_quantize_sample(c, (const void *const[]){x});
     }
     return c;

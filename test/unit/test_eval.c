@@ -55,7 +55,7 @@ static void values_live_until_last_use(void **state)
         float want[NODES] = {1.0f}, in[N], out[N];
         char text[4000] = "$n0 = input : float32[24]\n";
         for (int i = 1; i < NODES; i++) {
-            int a = (int)next_int(&seed, i < 12 ? 0 : i - 12, i - 1), b = (int)next_int(&seed, 0, i - 1);
+            int a = (int)random_in(&seed, i < 12 ? 0 : i - 12, i - 1), b = (int)random_in(&seed, 0, i - 1);
             size_t end = strlen(text);
             snprintf(text + end, sizeof text - end, "$n%d = aten.add.Tensor($n%d, $n%d, alpha=0.25)\n", i, a, b);
             want[i] = want[a] + 0.25f * want[b];
@@ -164,7 +164,7 @@ static const struct {
 static struct nuc_graph *random_chain(uint32_t *seed, size_t maker)
 {
     char text[2048], last[8] = "m";
-    int64_t count = next_int(seed, 0, 3);
+    int64_t count = random_in(seed, 0, 3);
 
     snprintf(
         text, sizeof text,
@@ -172,7 +172,7 @@ static struct nuc_graph *random_chain(uint32_t *seed, size_t maker)
         "$d = buffer : float32[4, 1, 3, 3]; $p = buffer : float32[4, 4, 1, 1]; $n = buffer : float32[23]\n$m = %s\n",
         makers[maker]);
     for (int64_t i = 0; i < count; i++) {
-        int64_t f = next_int(seed, 0, COUNT(functions) - 1);
+        int64_t f = random_in(seed, 0, COUNT(functions) - 1);
         char *end = text + strlen(text);
         snprintf(end, sizeof text - (size_t)(end - text), "$f%d = aten.%s.default($%s%s)%s\n", (int)i,
                  functions[f].name, last, functions[f].numbers, i + 1 == count ? " ! 0.0625, 3" : "");
@@ -214,7 +214,7 @@ static void joined_steps_agree(void **state)
             bind(g, buffers[k], weights[k]);
         }
         for (uint32_t id = 0; id < g->next_id; id++)
-            some[id] = next_int(&seed, 0, 3) == 0;
+            some[id] = random_in(&seed, 0, 3) == 0;
         joined.first = nuc_alloc_array(g->cx, g->next_id, sizeof(float));
         struct nuc_evaluator *a = nuc_eval_new(g, 1), *b = nuc_eval_new_observed(g, 1 + (unsigned)i % 2, some);
         nuc_eval_observe(a, see_first, &whole);

@@ -291,17 +291,17 @@ struct geometry {
 
 static struct geometry random_geometry(uint32_t *seed)
 {
-    struct geometry k = {.groups = next_int(seed, 1, 3), .in = next_int(seed, 1, 4), .out = next_int(seed, 1, 18)};
+    struct geometry k = {.groups = random_in(seed, 1, 3), .in = random_in(seed, 1, 4), .out = random_in(seed, 1, 18)};
 
-    if (next_int(seed, 0, 1) == 0)
+    if (random_in(seed, 0, 1) == 0)
         k.in = k.out = 1;
-    k.transposed = next_int(seed, 0, 3) == 0;
+    k.transposed = random_in(seed, 0, 3) == 0;
     for (int d = 0; d < 2; d++) {
-        k.kernel[d] = next_int(seed, 1, 4);
-        k.stride[d] = next_int(seed, 1, 3);
-        k.dilation[d] = next_int(seed, 1, 2);
-        k.padding[d] = next_int(seed, 0, 2);
-        k.size[d] = k.dilation[d] * (k.kernel[d] - 1) + 1 + next_int(seed, 0, d == 0 ? 12 : 40);
+        k.kernel[d] = random_in(seed, 1, 4);
+        k.stride[d] = random_in(seed, 1, 3);
+        k.dilation[d] = random_in(seed, 1, 2);
+        k.padding[d] = random_in(seed, 0, 2);
+        k.size[d] = k.dilation[d] * (k.kernel[d] - 1) + 1 + random_in(seed, 0, d == 0 ? 12 : 40);
         k.result[d] = (k.size[d] + 2 * k.padding[d] - k.dilation[d] * (k.kernel[d] - 1) - 1) / k.stride[d] + 1;
         if (k.transposed)
             k.result[d] = (k.size[d] - 1) * k.stride[d] - 2 * k.padding[d] + k.dilation[d] * (k.kernel[d] - 1) + 1;
@@ -339,7 +339,7 @@ static float *whole_numbers(uint32_t *seed, int64_t count)
     float *numbers = test_malloc((size_t)count * sizeof *numbers);
 
     for (int64_t i = 0; i < count; i++)
-        numbers[i] = (float)next_int(seed, -4, 4);
+        numbers[i] = (float)random_in(seed, -4, 4);
     return numbers;
 }
 

@@ -7,6 +7,7 @@
 #include "explain/explain.h"
 #include "host/numbers.h"
 #include "quantized_text.h"
+#include "random.h"
 
 enum { N_SAMPLES = 16, N = 16, OUT = 4 };
 
@@ -36,12 +37,6 @@ struct flow {
     struct nuc_compiler *c;
     struct nuc_model *m;
 };
-
-static float noise(uint32_t *seed)
-{
-    *seed = *seed * 1664525u + 1013904223u;
-    return (float)(*seed >> 8) * 0x1p-23f - 1;
-}
 
 static void set_constant(struct nuc_graph *g, const char *name, int spread, bool by_column)
 {

@@ -199,15 +199,15 @@ static uint32_t nasty(uint32_t *seed, uint32_t old)
 {
     static const uint32_t values[] = {0, 1, 2, 127, 128, 255, 256, 0x7FFFFFFF, 0x80000000, 0xFFFFFFFF, 1u << 28, 65535};
 
-    switch (program_random(seed) % 4) {
+    switch (next_random(seed) % 4) {
     case 0:
-        return values[program_random(seed) % (sizeof values / sizeof *values)];
+        return values[next_random(seed) % (sizeof values / sizeof *values)];
     case 1:
-        return old ^ 1u << program_random(seed) % 32;
+        return old ^ 1u << next_random(seed) % 32;
     case 2:
-        return old + (program_random(seed) % 9) - 4;
+        return old + (next_random(seed) % 9) - 4;
     default:
-        return old << program_random(seed) % 12;
+        return old << next_random(seed) % 12;
     }
 }
 
@@ -219,8 +219,8 @@ static void changed_words(void **state)
 
     for (int round = 0; round < ROUNDS; round++) {
         memcpy(mc, p->microcode, size);
-        for (uint32_t k = program_random(&seed) % 3 + 1; k > 0; k--) {
-            uint32_t at = program_random(&seed) % (size / 4) * 4;
+        for (uint32_t k = next_random(&seed) % 3 + 1; k > 0; k--) {
+            uint32_t at = next_random(&seed) % (size / 4) * 4;
             nuc_store_u32(mc + at, nasty(&seed, nuc_load_u32(mc + at)));
         }
         ran += try_program(p, mc, size) ? 1u : 0u;
@@ -239,7 +239,7 @@ static void changed_tables(void **state)
 
     memcpy(kept, p->weights, sizeof kept);
     for (int round = 0; round < 2000; round++) {
-        uint32_t at = program_random(&seed) % 20 * 4;
+        uint32_t at = next_random(&seed) % 20 * 4;
         nuc_store_u32(p->weights + at, nasty(&seed, nuc_load_u32(p->weights + at)));
         ran += try_program(p, p->microcode, size) ? 1u : 0u;
         memcpy(p->weights, kept, sizeof kept);

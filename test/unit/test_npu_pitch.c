@@ -56,8 +56,8 @@ static void set_tables(struct program *p, uint32_t *seed, int32_t n, struct nuc_
     int32_t words[32], pairs[64];
 
     for (int32_t i = 0; i < n; i++) {
-        words[i] = program_range(seed, -3000, 3000);
-        pairs[2 * i] = (1 << 30) + program_range(seed, 0, 1 << 29);
+        words[i] = random_in(seed, -3000, 3000);
+        pairs[2 * i] = (1 << 30) + random_in(seed, 0, 1 << 29);
         pairs[2 * i + 1] = -8;
     }
     *bias = program_weights(p, words, (uint32_t)n * 4);

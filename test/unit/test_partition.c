@@ -1,6 +1,7 @@
 /* Partitions: groups, tags, reasons, rounds of validation, delegate calls; groups against a plain search. */
 #include "failing_memory.h"
 #include "quantized_text.h"
+#include "random.h"
 #include "text_cases.h"
 
 #include "host/nearest.h"
@@ -326,12 +327,6 @@ static void check_reordering(struct nuc_context *cx, void *arg)
 /* ---- groups against a plain search ---- */
 
 #define MAX_NODES 40
-
-static uint32_t random_below(uint32_t *state, uint32_t limit)
-{
-    *state = *state * 1664525u + 1013904223u;
-    return (*state >> 8) % limit;
-}
 
 /* A random graph of relu and add nodes after one input; node i has id i. */
 static struct nuc_graph *random_graph(struct nuc_context *cx, uint32_t *state, bool *supported)

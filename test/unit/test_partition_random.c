@@ -4,6 +4,7 @@
  * reason, and every run gives the same.
  */
 #include "graph_texts.h"
+#include "random.h"
 
 #include "host/text.h"
 #include "npu/partition/partition.h"
@@ -11,12 +12,6 @@
 
 #define GRAPHS 1000
 #define MAX_OPERATORS 66 /* three nodes each and more: up to 200 and some */
-
-static uint32_t random_below(uint32_t *state, uint32_t limit)
-{
-    *state = *state * 1664525u + 1013904223u;
-    return (*state >> 8) % limit;
-}
 
 /* ---- graphs ---- */
 

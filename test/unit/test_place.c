@@ -3,6 +3,7 @@
  * against the greedy placement, and graphs where the greedy one is wrong.
  */
 #include "quantized_text.h"
+#include "random.h"
 
 #include "algorithms/cut.h"
 #include "host/text.h"
@@ -11,12 +12,6 @@
 #include "npu/partition/place.h"
 #include "npu/support/cluster.h"
 #include "npu/target/target.h"
-
-static uint32_t random_below(uint32_t *state, uint32_t limit)
-{
-    *state = *state * 1664525u + 1013904223u;
-    return (*state >> 8) % limit;
-}
 
 /* ---- cuts ---- */
 

@@ -3,6 +3,7 @@
  * when that is so; all against plans and orders found by trying everything.
  */
 #include "contexts.h"
+#include "random.h"
 
 #include "algorithms/plan_banks.h"
 
@@ -109,12 +110,6 @@ static void plan_rows(struct nuc_context *cx, void *arg)
     }
 }
 
-static uint32_t next(uint32_t *state)
-{
-    *state = *state * 1664525u + 1013904223u;
-    return *state >> 8;
-}
-
 /* ---- against everything ---- */
 
 #define SMALL 5
@@ -164,11 +159,11 @@ static uint64_t smallest_plan(const struct nuc_plan_problem *p)
 static void random_ranges(uint32_t *state, struct nuc_plan_range *ranges, size_t n, bool mixed)
 {
     for (size_t i = 0; i < n; i++) {
-        uint32_t first = next(state) % 6;
+        uint32_t first = next_random(state) % 6;
         ranges[i] = (struct nuc_plan_range){.first = first,
-                                            .last = first + next(state) % 4,
-                                            .size = next(state) % 4,
-                                            .alignment = mixed && i > 0 ? 1u << next(state) % 2 : 1};
+                                            .last = first + next_random(state) % 4,
+                                            .size = next_random(state) % 4,
+                                            .alignment = mixed && i > 0 ? 1u << next_random(state) % 2 : 1};
     }
 }
 
@@ -179,11 +174,11 @@ static void plan_small(struct nuc_context *cx, void *arg)
 
     for (int round = 0; round < 150; round++) {
         struct nuc_plan_range ranges[SMALL];
-        size_t n = 1 + next(&state) % SMALL;
+        size_t n = 1 + next_random(&state) % SMALL;
         random_ranges(&state, ranges, n, round % 3 == 2);
         if (round % 3 == 1) {
             ranges[0].fixed = true;
-            ranges[0].address = next(&state) % 4;
+            ranges[0].address = next_random(&state) % 4;
         }
         const struct nuc_plan_problem problem = {.ranges = ranges, .n = n};
         struct nuc_plan plan = nuc_plan_memory(cx, &problem);
@@ -204,13 +199,14 @@ static void plan_pairs(struct nuc_context *cx, void *arg)
         struct nuc_plan_pair pairs[4];
         random_ranges(&state, ranges, SMALL, false);
         for (size_t i = 0; i < 4; i++) {
-            pairs[i] = (struct nuc_plan_pair){next(&state) % SMALL, next(&state) % SMALL, next(&state) % 2 != 0};
+            pairs[i] = (struct nuc_plan_pair){next_random(&state) % SMALL, next_random(&state) % SMALL,
+                                              next_random(&state) % 2 != 0};
             if (pairs[i].from < pairs[i].to) {
                 ranges[pairs[i].to].size = ranges[pairs[i].from].size;
-                if (pairs[i].smaller && next(&state) % 2 != 0 && ranges[pairs[i].to].size > 1)
+                if (pairs[i].smaller && next_random(&state) % 2 != 0 && ranges[pairs[i].to].size > 1)
                     ranges[pairs[i].to].size -= 1;
                 ranges[pairs[i].to].first = ranges[pairs[i].from].last;
-                ranges[pairs[i].to].last = ranges[pairs[i].from].last + 1 + next(&state) % 2;
+                ranges[pairs[i].to].last = ranges[pairs[i].from].last + 1 + next_random(&state) % 2;
             }
         }
         const struct nuc_plan_problem problem = {.ranges = ranges, .n = SMALL, .pairs = pairs, .n_pairs = 4};
@@ -231,11 +227,13 @@ static void plan_random(struct nuc_context *cx, void *arg)
     struct nuc_plan_range ranges[60];
 
     for (int round = 0; round < 60; round++) {
-        size_t n = 1 + next(&state) % 60;
+        size_t n = 1 + next_random(&state) % 60;
         for (size_t i = 0; i < n; i++) {
-            uint32_t first = next(&state) % 40;
-            ranges[i] = (struct nuc_plan_range){
-                .first = first, .last = first + next(&state) % 8, .size = next(&state) % 5000, .alignment = 16};
+            uint32_t first = next_random(&state) % 40;
+            ranges[i] = (struct nuc_plan_range){.first = first,
+                                                .last = first + next_random(&state) % 8,
+                                                .size = next_random(&state) % 5000,
+                                                .alignment = 16};
         }
         const struct nuc_plan_problem problem = {.ranges = ranges, .n = n, .effort = 1 << 20};
         struct nuc_plan a = nuc_plan_memory(cx, &problem), b = nuc_plan_memory(cx, &problem);
@@ -254,8 +252,10 @@ static void plan_many(struct nuc_context *cx, void *arg)
 
     for (uint32_t most = 1; most <= MANY; most = most == 1 ? 12 : most == 12 ? MANY : MANY + 1) {
         for (uint32_t i = 0; i < MANY; i++)
-            ranges[i] = (struct nuc_plan_range){
-                .first = i, .last = i + next(&state) % most + 1, .size = next(&state) % 5000, .alignment = 16};
+            ranges[i] = (struct nuc_plan_range){.first = i,
+                                                .last = i + next_random(&state) % most + 1,
+                                                .size = next_random(&state) % 5000,
+                                                .alignment = 16};
         ranges[MANY / 2].fixed = true;
         ranges[MANY / 2].address = 4096;
         const struct nuc_plan_problem problem = {.ranges = ranges, .n = MANY};
@@ -279,15 +279,15 @@ static void plan_cut(struct nuc_context *cx, void *arg)
         size_t n = 1;
         ranges[0] = (struct nuc_plan_range){.first = 0, .last = 63, .size = 6400, .alignment = 16};
         while (n < 24) {
-            struct nuc_plan_range *r = &ranges[next(&state) % n];
+            struct nuc_plan_range *r = &ranges[next_random(&state) % n];
             uint64_t units = r->size / 16;
             ranges[n] = *r;
-            if (next(&state) % 2 && r->last > r->first) {
-                uint32_t cut = r->first + next(&state) % (r->last - r->first);
+            if (next_random(&state) % 2 && r->last > r->first) {
+                uint32_t cut = r->first + next_random(&state) % (r->last - r->first);
                 ranges[n++].first = cut + 1;
                 r->last = cut;
             } else if (units > 1) {
-                uint64_t part = 16 * (1 + next(&state) % (units - 1));
+                uint64_t part = 16 * (1 + next_random(&state) % (units - 1));
                 ranges[n++].size = r->size - part;
                 r->size = part;
             }
@@ -328,14 +328,14 @@ struct net {
 
 static void random_net(uint32_t *state, struct net *net, bool in_place)
 {
-    net->buffers[OPS] = (struct nuc_plan_buffer){1 + next(state) % 9, true, false};
+    net->buffers[OPS] = (struct nuc_plan_buffer){1 + next_random(state) % 9, true, false};
     for (uint32_t i = 0; i < OPS; i++) {
         struct nuc_plan_operator *op = &net->ops[i];
         *op = (struct nuc_plan_operator){.buffers = net->touched[i], .after = net->after[i], .result = i};
-        net->buffers[i] = (struct nuc_plan_buffer){1 + next(state) % (in_place ? 2 : 9), false, i == OPS - 1};
+        net->buffers[i] = (struct nuc_plan_buffer){1 + next_random(state) % (in_place ? 2 : 9), false, i == OPS - 1};
         net->touched[i][op->n_buffers++] = i;
         for (uint32_t k = 0; k < i; k++) {
-            if (next(state) % 3 == 0) {
+            if (next_random(state) % 3 == 0) {
                 net->touched[i][op->n_buffers++] = k;
                 net->after[i][op->n_after++] = k;
             }
@@ -551,8 +551,8 @@ static void plan_bank_random(struct nuc_context *cx, void *arg)
         uint64_t uses[MOST];
         random_ranges(&state, ranges, MOST, false);
         for (uint32_t i = 0; i < MOST; i++) {
-            allowed[i] = 1 + next(&state) % 3;
-            uses[i] = next(&state) % 1000;
+            allowed[i] = 1 + next_random(&state) % 3;
+            uses[i] = next_random(&state) % 1000;
             for (uint32_t k = 0; k < MOST && n_pairs < MOST; k++) {
                 if (ranges[i].last == ranges[k].first && i != k)
                     pairs[n_pairs++] = (struct nuc_plan_pair){i, k, true};

@@ -4,6 +4,7 @@
  */
 #include "program_graphs.h"
 #include "quantize_graphs.h"
+#include "random.h"
 
 #include "cpu/cortexm.h"
 #include "eval/eval.h"
@@ -27,12 +28,6 @@ static const struct layer {
 
 /* ---- graphs ---- */
 
-static float random_float(uint32_t *seed)
-{
-    *seed = *seed * 1664525u + 1013904223u;
-    return (float)(*seed >> 8) / (float)(1 << 23) - 1.0f;
-}
-
 static void add_constant(struct nuc_text *text, const char *name, int rows, int columns, float size, uint32_t *seed)
 {
     nuc_text_addf(text, "%%%s = parameter : float32[%d", name, rows);
@@ -40,7 +35,7 @@ static void add_constant(struct nuc_text *text, const char *name, int rows, int 
         nuc_text_addf(text, ", %d", columns);
     nuc_text_addf(text, "] values(");
     for (int i = 0; i < rows * (columns > 0 ? columns : 1); i++)
-        nuc_text_addf(text, "%s%g", i == 0 ? "" : ", ", (double)(random_float(seed) * size));
+        nuc_text_addf(text, "%s%g", i == 0 ? "" : ", ", (double)(noise(seed) * size));
     nuc_text_addf(text, ")\n");
 }
 
@@ -93,7 +88,7 @@ static void fill(struct sample *s, uint32_t *seed)
 {
     for (int i = 0; i < 3; i++) {
         for (int k = 0; k < MOST; k++)
-            s->inputs[i][k] = random_float(seed);
+            s->inputs[i][k] = noise(seed);
     }
 }
 

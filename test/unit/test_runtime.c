@@ -3,6 +3,7 @@
 #include "device/runtime/loader.h"
 #include "nucleon/NeutronDriver.h"
 #include "program_graphs.h"
+#include "random.h"
 
 /* ---- a driver that adds one to every byte ---- */
 
@@ -489,12 +490,6 @@ static void truncated(struct nuc_context *cx, void *arg)
     }
 }
 
-static uint32_t next(uint32_t *state)
-{
-    *state = *state * 1664525u + 1013904223u;
-    return *state >> 8;
-}
-
 static void corrupted(struct nuc_context *cx, void *arg)
 {
     struct nuc_program_options o = {.method = NULL};
@@ -507,10 +502,10 @@ static void corrupted(struct nuc_context *cx, void *arg)
         struct nuc_span file = files[i % 2];
         uint8_t *copy = malloc(file.size);
         memcpy(copy, file.data, file.size);
-        for (uint32_t n = 1 + next(&state) % 3; n > 0; n--) {
-            size_t at = next(&state) % file.size;
-            uint8_t flipped = (uint8_t)(copy[at] ^ (uint8_t)(1u << next(&state) % 8));
-            copy[at] = next(&state) % 2 ? (uint8_t)next(&state) : flipped;
+        for (uint32_t n = 1 + next_random(&state) % 3; n > 0; n--) {
+            size_t at = next_random(&state) % file.size;
+            uint8_t flipped = (uint8_t)(copy[at] ^ (uint8_t)(1u << next_random(&state) % 8));
+            copy[at] = next_random(&state) % 2 ? (uint8_t)next_random(&state) : flipped;
         }
         try_image((struct nuc_span){copy, file.size});
         free(copy);

@@ -1,5 +1,6 @@
 /* Networks over a window of time against what --stream makes of them, hop by hop, byte by byte. */
 #include "quantized_text.h"
+#include "random.h"
 #include "text_cases.h"
 
 #include <math.h>
@@ -11,17 +12,6 @@
 
 #define NO_AXIS UINT32_MAX
 
-static uint32_t draw(uint32_t *seed)
-{
-    *seed = *seed * 1664525u + 1013904223u;
-    return *seed >> 8;
-}
-
-static uint32_t below(uint32_t *seed, uint32_t limit)
-{
-    return draw(seed) % limit;
-}
-
 /* Values of both signs, the smaller the more of them there are in a row. */
 static void *random_values(struct nuc_context *cx, const struct nuc_meta *m, uint32_t seed)
 {
@@ -31,7 +21,7 @@ static void *random_values(struct nuc_context *cx, const struct nuc_meta *m, uin
     float width = m->rank > 1 ? 3.0f / sqrtf((float)nuc_elements_between(m, 1, m->rank)) : 0.5f;
 
     for (size_t i = 0; i < count; i++) {
-        float unit = (float)draw(&seed) / 8388608.0f - 1.0f;
+        float unit = (float)next_random(&seed) / 8388608.0f - 1.0f;
         values[i] = unit * width;
         bytes[i] = (int8_t)(unit * 127.0f);
     }
@@ -207,7 +197,7 @@ struct net {
 
 static struct nuc_node *quantized(struct net *n, struct nuc_node *value)
 {
-    const int64_t zero_point = (int64_t)below(&n->seed, 40) - 20;
+    const int64_t zero_point = (int64_t)random_below(&n->seed, 40) - 20;
 
     for (int i = 0; i < 2 && n->quantized; i++)
         value = nuc_emit(n->g, n->output, i == 0 ? NUC_OP_QUANTIZE_PER_TENSOR : NUC_OP_DEQUANTIZE_PER_TENSOR, value,
@@ -221,7 +211,7 @@ static struct nuc_node *constant(struct net *n, const int64_t *sizes, uint32_t r
 {
     const struct nuc_meta m = nuc_meta_make(NUC_F32, sizes, rank);
 
-    return nuc_add_constant(n->g, "c", &m, random_values(n->g->cx, &m, draw(&n->seed)));
+    return nuc_add_constant(n->g, "c", &m, random_values(n->g->cx, &m, next_random(&n->seed)));
 }
 
 #define EMIT(n, op, value, ...) quantized(n, nuc_emit((n)->g, (n)->output, op, value, NUC_ARGS(__VA_ARGS__)))
@@ -239,19 +229,20 @@ static struct nuc_arg one(int64_t *number)
 /* A convolution of any stride, dilation and padding, causal, in the middle or with none; or a transposed one. */
 static struct nuc_node *add_conv(struct net *n, struct nuc_node *x, int64_t out, bool keeps)
 {
-    int64_t groups = below(&n->seed, 3) == 0 && out % 2 == 0 && channels(x) % 2 == 0 ? 2 : 1;
-    int64_t taps = 1 + below(&n->seed, 4), dilation = 1 + below(&n->seed, 3), stride = 1, reach, padding = 0;
+    int64_t groups = random_below(&n->seed, 3) == 0 && out % 2 == 0 && channels(x) % 2 == 0 ? 2 : 1;
+    int64_t taps = 1 + random_below(&n->seed, 4), dilation = 1 + random_below(&n->seed, 3), stride = 1, reach,
+            padding = 0;
 
     if (keeps)
         taps |= 1;
-    else if (n->rate < 4 && below(&n->seed, 3) == 0)
+    else if (n->rate < 4 && random_below(&n->seed, 3) == 0)
         stride = 2;
     n->rate *= stride;
     reach = (taps - 1) * dilation;
     const int64_t sizes[3] = {out, channels(x) / groups, taps}, outs = out;
-    if (below(&n->seed, 2) == 0)
+    if (random_below(&n->seed, 2) == 0)
         x = EMIT(n, NUC_OP_PAD, x, nuc_node_arg(x), nuc_ints_arg((const int64_t[]){reach, 0}, 2));
-    else if (keeps || below(&n->seed, 3) > 0)
+    else if (keeps || random_below(&n->seed, 3) > 0)
         padding = reach / 2;
     struct nuc_node *w = constant(n, sizes, 3), *b = constant(n, &outs, 1);
     return EMIT(n, NUC_OP_CONV1D, x, nuc_node_arg(x), nuc_node_arg(w), nuc_node_arg(b), one(&stride), one(&padding),
@@ -260,8 +251,9 @@ static struct nuc_node *add_conv(struct net *n, struct nuc_node *x, int64_t out,
 
 static struct nuc_node *add_transposed(struct net *n, struct nuc_node *x)
 {
-    int64_t stride = 1 + below(&n->seed, 2), padding = below(&n->seed, 3), more = stride > 1 ? below(&n->seed, 2) : 0;
-    const int64_t sizes[3] = {channels(x), 4, 2 + (int64_t)below(&n->seed, 4)};
+    int64_t stride = 1 + random_below(&n->seed, 2), padding = random_below(&n->seed, 3),
+            more = stride > 1 ? random_below(&n->seed, 2) : 0;
+    const int64_t sizes[3] = {channels(x), 4, 2 + (int64_t)random_below(&n->seed, 4)};
     struct nuc_node *w = constant(n, sizes, 3);
 
     padding = padding < sizes[2] ? padding : 0;
@@ -273,13 +265,13 @@ static struct nuc_node *add_pool(struct net *n, struct nuc_node *x)
 {
     int64_t kernel = 3, stride = 1, padding = 1;
 
-    if (n->rate < 4 && below(&n->seed, 2) == 0) {
+    if (n->rate < 4 && random_below(&n->seed, 2) == 0) {
         kernel = stride = 2;
         padding = 0;
         n->rate *= 2;
     }
-    return EMIT(n, below(&n->seed, 2) == 0 ? NUC_OP_MAX_POOL1D : NUC_OP_AVG_POOL1D, x, nuc_node_arg(x), one(&kernel),
-                one(&stride), one(&padding));
+    return EMIT(n, random_below(&n->seed, 2) == 0 ? NUC_OP_MAX_POOL1D : NUC_OP_AVG_POOL1D, x, nuc_node_arg(x),
+                one(&kernel), one(&stride), one(&padding));
 }
 
 /* Contiguous: sums go in the order of memory, of which a single frame has no other than that. */
@@ -293,7 +285,7 @@ static struct nuc_node *swap(struct net *n, struct nuc_node *x)
 static struct nuc_node *add_per_frame(struct net *n, struct nuc_node *x)
 {
     const int64_t in = channels(x), hidden = 3;
-    uint32_t kind = below(&n->seed, 3);
+    uint32_t kind = random_below(&n->seed, 3);
 
     x = swap(n, x);
     if (kind == 0) {
@@ -320,9 +312,9 @@ static struct nuc_node *add_joined(struct net *n, struct nuc_node *x)
 
     if (y->vals[0].sizes[2] != x->vals[0].sizes[2])
         return y;
-    if (below(&n->seed, 2) == 0)
+    if (random_below(&n->seed, 2) == 0)
         z = EMIT(n, NUC_OP_TANH, x, nuc_node_arg(x));
-    switch (below(&n->seed, 3)) {
+    switch (random_below(&n->seed, 3)) {
     case 0:
         return EMIT(n, NUC_OP_ADD, x, nuc_node_arg(y), nuc_node_arg(z));
     case 1:
@@ -355,9 +347,9 @@ static struct nuc_node *add_views(struct net *n, struct nuc_node *x)
 
 static struct nuc_node *add_layer(struct net *n, struct nuc_node *x)
 {
-    switch (below(&n->seed, 7)) {
+    switch (random_below(&n->seed, 7)) {
     case 0:
-        return add_conv(n, x, 2 + below(&n->seed, 4), false);
+        return add_conv(n, x, 2 + random_below(&n->seed, 4), false);
     case 1:
         return n->rate > 1 ? add_transposed(n, x) : add_joined(n, x);
     case 2:
@@ -384,7 +376,7 @@ static void stream_random(struct nuc_context *cx, bool is_quantized)
         struct nuc_graph *g = parse_graph(cx, "%x = input : float32[1, 4, 96]\n%output = output([%x])\n");
         struct net n = {.g = g, .output = nuc_output_node(g), .seed = i + 1, .quantized = is_quantized, .rate = 1};
         struct nuc_node *x = quantized(&n, node_of(g, "x"));
-        uint32_t layers = 2 + below(&n.seed, 5);
+        uint32_t layers = 2 + random_below(&n.seed, 5);
         struct nuc_stream_result least, r;
         for (uint32_t k = 0; k < layers; k++)
             x = add_layer(&n, x);
@@ -392,7 +384,7 @@ static void stream_random(struct nuc_context *cx, bool is_quantized)
         nuc_graph_verify(g, "random");
         struct nuc_graph *after = nuc_graph_copy(g);
         nuc_stream_graph(nuc_graph_copy(g), -1, 0, &least);
-        nuc_stream_graph(after, 2, least.multiple * (1 + below(&n.seed, 4)), &r);
+        nuc_stream_graph(after, 2, least.multiple * (1 + random_below(&n.seed, 4)), &r);
         nuc_graph_verify(after, "stream");
         assert_null(r.window_from);
         compared += compare(nuc_format(cx, "network %u", i), g, after, &r, 2);

@@ -10,6 +10,7 @@
 #include "device/base/program_schema.h"
 #include "device/base/program_sum.h"
 #include "program_graphs.h"
+#include "random.h"
 #include "tools/codegen/codegen.h"
 
 enum { ERASE = 256, WRITE = 16, SLOT = 48 * ERASE, ARENA = 16384, BUFFER = 512 };
@@ -235,12 +236,6 @@ static void signature(struct nuc_context *cx, void *arg)
 
 /* ---- damage ---- */
 
-static uint32_t draw(uint32_t *seed)
-{
-    *seed = *seed * 1664525u + 1013904223u;
-    return *seed >> 8;
-}
-
 /* In memory of exactly its size, so that sanitizers see what is read behind it. */
 static enum nuc_status check_exactly(const uint8_t *bytes, size_t size, struct nuc_package *p, struct nuc_program *run)
 {
@@ -267,8 +262,8 @@ static void damaged_bytes(struct nuc_context *cx, void *arg)
 
     for (int k = 0; k < 1000; k++) {
         uint8_t *changed = nuc_copy(cx, package.data, package.size);
-        for (uint32_t n = 1 + draw(&seed) % 4; n > 0; n--)
-            changed[draw(&seed) % package.size] ^= (uint8_t)(1 + draw(&seed) % 255);
+        for (uint32_t n = 1 + next_random(&seed) % 4; n > 0; n--)
+            changed[next_random(&seed) % package.size] ^= (uint8_t)(1 + next_random(&seed) % 255);
         if (memcmp(changed, package.data, package.size) != 0)
             assert_int_not_equal(check_exactly(changed, package.size, &p, &run), NUC_OK);
     }
@@ -290,10 +285,11 @@ static void damaged_fields(struct nuc_context *cx, void *arg)
     for (int k = 0; k < 1000; k++) {
         uint8_t *changed = nuc_copy(cx, package.data, package.size);
         size_t header = nuc_load_u32(changed + NUC_PACKAGE_HEADER_SIZE);
-        for (uint32_t n = 1 + draw(&seed) % 3; n > 0; n--) {
-            uint8_t *field = changed + NUC_PACKAGE_AT_FORMAT + draw(&seed) % (header / 4 - 2) * 4;
-            uint32_t value = draw(&seed) % 2 == 0 ? values[draw(&seed) % (sizeof values / sizeof values[0])]
-                                                  : nuc_load_u32(field) + draw(&seed) % 65 - 32;
+        for (uint32_t n = 1 + next_random(&seed) % 3; n > 0; n--) {
+            uint8_t *field = changed + NUC_PACKAGE_AT_FORMAT + next_random(&seed) % (header / 4 - 2) * 4;
+            uint32_t value = next_random(&seed) % 2 == 0
+                                 ? values[next_random(&seed) % (sizeof values / sizeof values[0])]
+                                 : nuc_load_u32(field) + next_random(&seed) % 65 - 32;
             nuc_store_u32(field, value);
         }
         uint64_t size = (uint64_t)nuc_load_u32(changed + NUC_PACKAGE_HEADER_SIZE) +
@@ -371,7 +367,7 @@ static enum nuc_status update(struct flash *f, const struct nuc_firmware *firmwa
 
     assert_int_equal(nuc_update_begin(&u, &slots, firmware, in_use ? &current : NULL, buffer, sizeof buffer), NUC_OK);
     for (size_t at = 0, n; at < package.size; at += n) {
-        n = 1 + draw(&f->seed) % 700;
+        n = 1 + next_random(&f->seed) % 700;
         n = n < package.size - at ? n : package.size - at;
         if (nuc_update_write(&u, package.data + at, n, d) != NUC_OK)
             break;

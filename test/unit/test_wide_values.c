@@ -5,6 +5,7 @@
 #include "driver/driver.h"
 #include "host/numbers.h"
 #include "quantized_text.h"
+#include "random.h"
 
 enum { N_SAMPLES = 24, N = 16, MOST_OUT = 128 };
 
@@ -103,12 +104,6 @@ static void note(void *user, const char *message)
     struct flow *f = user;
 
     snprintf(f->notes + strlen(f->notes), sizeof f->notes - strlen(f->notes), "%s\n", message);
-}
-
-static float noise(uint32_t *seed)
-{
-    *seed = *seed * 1664525u + 1013904223u;
-    return (float)(*seed >> 8) * 0x1p-23f - 1;
 }
 
 static void make_model(struct nuc_context *cx, void *arg)
