@@ -42,11 +42,20 @@ static inline int32_t constant(struct nuc_ltb *d, const int32_t *shape, uint32_t
     return c;
 }
 
+/* Of another shape, with the parameters of x. */
+static inline int32_t shaped(struct nuc_ltb *d, const char *name, int32_t x, const int32_t *shape, uint32_t rank)
+{
+    int32_t y = value(d, name, shape, rank);
+
+    nuc_ltb_at(d, y)->quant = nuc_ltb_at(d, x)->quant;
+    return y;
+}
+
 static inline int32_t like(struct nuc_ltb *d, int32_t x)
 {
     const struct nuc_lt_tensor t = *nuc_ltb_at(d, x);
 
-    return value(d, "v", t.shape, t.rank);
+    return shaped(d, "v", x, t.shape, t.rank);
 }
 
 static inline int32_t unary(struct nuc_ltb *d, int32_t code, int32_t x)
@@ -71,46 +80,62 @@ static inline int32_t sum(struct nuc_ltb *d, int32_t a, int32_t b)
     return y;
 }
 
-/* Weights of 2 x 2 pixels, as many channels as before: an operator that needs [N, H, W, C]. */
-static inline int32_t convolved(struct nuc_ltb *d, int32_t x)
+/* Weights of k x k pixels, an operator that needs [N, H, W, C]; `bias` is a tensor or -1. */
+static inline int32_t convolved_with(struct nuc_ltb *d, int32_t x, int32_t k, int32_t n_out, int32_t bias)
 {
     struct nuc_lt_tensor t = *nuc_ltb_at(d, x);
-    int32_t w = constant(d, (const int32_t[]){t.shape[3], 2, 2, t.shape[3]}, 4);
+    int32_t w = constant(d, (const int32_t[]){n_out, k, k, t.shape[3]}, 4);
+    const int32_t shape[4] = {t.shape[0], t.shape[1] - k + 1, t.shape[2] - k + 1, n_out};
 
-    t.shape[1]--;
-    t.shape[2]--;
     nuc_ltb_at(d, w)->quant = parameters(d->cx, 0.01f, 0);
-    int32_t y = value(d, "conv", t.shape, 4);
-    struct nuc_lt_op *op = nuc_ltb_op(d, NUC_LT_CONV_2D, (const int32_t[]){x, w, -1}, 3, y);
+    int32_t y = shaped(d, "conv", x, shape, 4);
+    struct nuc_lt_op *op = nuc_ltb_op(d, NUC_LT_CONV_2D, (const int32_t[]){x, w, bias}, 3, y);
     op->options.conv.padding = NUC_LT_VALID;
     op->options.conv.stride_h = op->options.conv.stride_w = 1;
     op->options.conv.dilation_h = op->options.conv.dilation_w = 1;
     return y;
 }
 
-/* A maximum over 2 x 2 pixels. */
-static inline int32_t pooled(struct nuc_ltb *d, int32_t x)
+/* Of 2 x 2 pixels, as many channels as before. */
+static inline int32_t convolved(struct nuc_ltb *d, int32_t x)
+{
+    return convolved_with(d, x, 2, nuc_ltb_at(d, x)->shape[3], -1);
+}
+
+/* Over k x k pixels. */
+static inline int32_t pooled_with(struct nuc_ltb *d, int32_t code, int32_t x, int32_t k)
 {
     struct nuc_lt_tensor t = *nuc_ltb_at(d, x);
 
-    t.shape[1]--;
-    t.shape[2]--;
-    int32_t y = value(d, "pool", t.shape, 4);
-    struct nuc_lt_op *op = nuc_ltb_op(d, NUC_LT_MAX_POOL_2D, &x, 1, y);
+    t.shape[1] -= k - 1;
+    t.shape[2] -= k - 1;
+    int32_t y = shaped(d, "pool", x, t.shape, 4);
+    struct nuc_lt_op *op = nuc_ltb_op(d, code, &x, 1, y);
     op->options.pool.padding = NUC_LT_VALID;
     op->options.pool.stride_h = op->options.pool.stride_w = 1;
-    op->options.pool.filter_h = op->options.pool.filter_w = 2;
+    op->options.pool.filter_h = op->options.pool.filter_w = k;
+    return y;
+}
+
+static inline int32_t pooled(struct nuc_ltb *d, int32_t x)
+{
+    return pooled_with(d, NUC_LT_MAX_POOL_2D, x, 2);
+}
+
+static inline int32_t all_joined(struct nuc_ltb *d, const int32_t *parts, uint32_t count, int32_t axis)
+{
+    struct nuc_lt_tensor t = *nuc_ltb_at(d, parts[0]);
+
+    for (uint32_t i = 1; i < count; i++)
+        t.shape[axis] += nuc_ltb_at(d, parts[i])->shape[axis];
+    int32_t y = shaped(d, "cat", parts[0], t.shape, t.rank);
+    nuc_ltb_op(d, NUC_LT_CONCATENATION, parts, count, y)->options.concat.axis = axis;
     return y;
 }
 
 static inline int32_t joined(struct nuc_ltb *d, int32_t a, int32_t b, int32_t axis)
 {
-    struct nuc_lt_tensor t = *nuc_ltb_at(d, a);
-
-    t.shape[axis] += nuc_ltb_at(d, b)->shape[axis];
-    int32_t y = value(d, "cat", t.shape, t.rank);
-    nuc_ltb_op(d, NUC_LT_CONCATENATION, (const int32_t[]){a, b}, 2, y)->options.concat.axis = axis;
-    return y;
+    return all_joined(d, (const int32_t[]){a, b}, 2, axis);
 }
 
 static inline int32_t padded(struct nuc_ltb *d, int32_t x, int32_t axis, int32_t before, int32_t after)
@@ -122,7 +147,7 @@ static inline int32_t padded(struct nuc_ltb *d, int32_t x, int32_t axis, int32_t
     pads[axis][0] = before;
     pads[axis][1] = after;
     t.shape[axis] += before + after;
-    int32_t y = value(d, "pad", t.shape, t.rank);
+    int32_t y = shaped(d, "pad", x, t.shape, t.rank);
     int32_t list = nuc_ltb_constant(d, "pads", NUC_I32, shape, 2, pads);
     nuc_ltb_op(d, NUC_LT_PAD, (const int32_t[]){x, list}, 2, y);
     return y;
@@ -135,7 +160,7 @@ static inline int32_t sliced(struct nuc_ltb *d, int32_t x, int32_t axis, int32_t
 
     from[axis] = begin;
     t.shape[axis] = size;
-    int32_t y = value(d, "slice", t.shape, t.rank);
+    int32_t y = shaped(d, "slice", x, t.shape, t.rank);
     int32_t inputs[3] = {x, nuc_ltb_list(d, "begin", from, t.rank), nuc_ltb_list(d, "size", t.shape, t.rank)};
     nuc_ltb_op(d, NUC_LT_SLICE, inputs, 3, y);
     return y;
@@ -151,7 +176,7 @@ static inline int32_t reduced(struct nuc_ltb *d, int32_t x, int32_t axis, bool k
         if ((int32_t)i != axis || keep)
             shape[rank++] = (int32_t)i == axis ? 1 : t.shape[i];
     }
-    int32_t y = value(d, "max", shape, rank);
+    int32_t y = shaped(d, "max", x, shape, rank);
     int32_t axes = nuc_ltb_list(d, "axes", &axis, 1);
     nuc_ltb_op(d, NUC_LT_REDUCE_MAX, (const int32_t[]){x, axes}, 2, y)->options.reduce.keep_dims = keep;
     return y;
@@ -159,7 +184,7 @@ static inline int32_t reduced(struct nuc_ltb *d, int32_t x, int32_t axis, bool k
 
 static inline int32_t reshaped(struct nuc_ltb *d, int32_t x, const int32_t *shape, uint32_t rank)
 {
-    int32_t y = value(d, "view", shape, rank);
+    int32_t y = shaped(d, "view", x, shape, rank);
 
     nuc_ltb_reshape(d, x, y);
     return y;
@@ -220,17 +245,16 @@ static inline size_t size_of(struct nuc_ltb *d, int32_t tensor)
 }
 
 /* All outputs one after the other; every input byte is a function of its place. */
-static inline struct nuc_span run(struct nuc_ltb *d)
+static inline struct nuc_span run_image(struct nuc_ltb *d, const struct nuc_neutron_image *im)
 {
     const struct nuc_lt_subgraph *s = nuc_ltb_graph(d);
-    struct nuc_neutron_image *im = nuc_convert_litert(d->cx, d->model, NULL);
     NeutronModelConfig config = {aligned(im->microcode.data, im->microcode.size),
                                  aligned(im->weights.data, im->weights.size),
                                  aligned(im->kernels.data, im->kernels.size), 60};
-    void *outputs[32];
+    void **outputs = nuc_alloc_array(d->cx, s->n_outputs + 3, sizeof *outputs);
     const void *inputs[8];
     NeutronModelHandle handle = NULL;
-    NeutronDataConfig data = {inputs, outputs, NULL, NULL};
+    NeutronDataConfig data = {inputs, outputs, NULL, aligned(NULL, im->staging_size)};
     struct nuc_span all = {NULL, 0};
 
     for (uint32_t i = 0; i < s->n_inputs; i++) {
@@ -244,7 +268,6 @@ static inline struct nuc_span run(struct nuc_ltb *d)
         all.size += size_of(d, s->outputs[i]);
     }
     outputs[s->n_outputs] = aligned(NULL, im->scratch_size);
-    outputs[s->n_outputs + 1] = outputs[s->n_outputs + 2] = NULL;
     assert_int_equal(neutronModelPrepare(&config, &handle), ENONE);
     assert_int_equal(neutronRunBlocking(handle, &data), ENONE);
     neutronModelUnprepare(handle);
@@ -261,7 +284,13 @@ static inline struct nuc_span run(struct nuc_ltb *d)
     free((void *)(uintptr_t)config.microcode);
     free((void *)(uintptr_t)config.weights);
     free((void *)(uintptr_t)config.kernels);
+    free(data.scratchWeights);
     return all;
+}
+
+static inline struct nuc_span run(struct nuc_ltb *d)
+{
+    return run_image(d, nuc_convert_litert(d->cx, d->model, NULL));
 }
 
 #endif

@@ -2,392 +2,303 @@
  * The converter: merging never changes a byte, the scratch plan never overlaps, what has no kernel is refused by name.
  * A network is run twice, once as it is and once with every intermediate given out, which forbids all merging.
  */
+#include "arrange_net.h"
 #include "contexts.h"
 #include "random.h"
 
-#include <math.h>
-
 #include "npu/container/disassemble.h"
-#include "npu/convert/convert.h"
-#include "nucleon/NeutronDriver.h"
 
 /* ---- models ---- */
 
-struct net {
-    struct nuc_context *cx;
-    struct nuc_lt_model *m;
-    uint32_t seed;
-    int32_t last; /* tensor */
-};
+static uint32_t seed; /* of the network at hand */
 
-static struct nuc_lt_quant quantization(struct nuc_context *cx, float scale, int32_t zero)
+static struct nuc_ltb *net_new(struct nuc_context *cx, uint32_t first)
 {
-    float *s = nuc_alloc(cx, sizeof *s);
-    int64_t *z = nuc_alloc(cx, sizeof *z);
+    struct nuc_ltb *d = nuc_ltb_new(cx, "net");
+    int32_t shape[4] = {1};
 
-    *s = scale;
-    *z = zero;
-    return (struct nuc_lt_quant){.count = 1, .scale = s, .zero_point = z};
+    seed = first;
+    for (uint32_t i = 1; i < 4; i++)
+        shape[i] = i == 3 ? random_in(&seed, 1, 6) : random_in(&seed, 5, 9);
+    int32_t x = value(d, "x", shape, 4);
+    nuc_ltb_at(d, x)->quant = parameters(cx, 0.05f, random_in(&seed, -128, 127));
+    set_boundaries(d->model, x, x);
+    return d;
 }
 
-static int32_t add_tensor(struct net *n, enum nuc_dtype dtype, uint32_t rank, const int32_t *shape,
-                          struct nuc_lt_quant quant, const void *data)
+/* Gives out the last tensor, or all that operators compute. */
+static void set_outputs(struct nuc_ltb *d, bool all)
 {
-    struct nuc_lt_tensor t = {
-        .name = nuc_format(n->cx, "t%u", n->m->subgraphs[0].n_tensors), .dtype = dtype, .rank = rank, .quant = quant};
+    struct nuc_lt_subgraph *g = nuc_ltb_graph(d);
 
-    memcpy(t.shape, shape, rank * sizeof *shape);
-    if (data)
-        t.data = (struct nuc_span){data, (size_t)nuc_lt_elements(&t) * nuc_dtype_size(dtype)};
-    return nuc_lt_add_tensor(n->m, &t);
+    g->n_outputs = all ? g->n_ops : 1;
+    g->outputs = nuc_alloc_array(d->cx, g->n_outputs, sizeof *g->outputs);
+    for (uint32_t i = 0; i < g->n_outputs; i++)
+        g->outputs[i] = g->ops[all ? i : g->n_ops - 1].outputs[0];
 }
 
-static int32_t activation(struct net *n, int32_t a, int32_t b, int32_t c, int32_t d, struct nuc_lt_quant quant)
+static struct nuc_neutron_image *converted(struct nuc_ltb *d)
 {
-    const int32_t shape[4] = {a, b, c, d};
-
-    return add_tensor(n, NUC_I8, 4, shape, quant, NULL);
+    set_outputs(d, false);
+    return nuc_convert_litert(d->cx, d->model, NULL);
 }
 
-static struct nuc_lt_tensor *tensor(struct net *n, int32_t i)
+static struct nuc_lt_op *last_op(struct nuc_ltb *d)
 {
-    return &n->m->subgraphs[0].tensors[i];
+    return &nuc_ltb_graph(d)->ops[nuc_ltb_graph(d)->n_ops - 1];
 }
 
-static int32_t integers(struct net *n, const int32_t *values, int32_t count, int32_t columns)
+static int32_t zero_point(struct nuc_ltb *d, int32_t x)
 {
-    const int32_t shape[2] = {count / columns, columns};
-
-    return add_tensor(n, NUC_I32, 2, shape, (struct nuc_lt_quant){0},
-                      nuc_copy(n->cx, values, (size_t)count * sizeof *values));
+    return (int32_t)nuc_ltb_at(d, x)->quant.zero_point[0];
 }
 
-static const int8_t *random_bytes(struct net *n, size_t size)
+static struct nuc_lt_quant random_parameters(struct nuc_ltb *d, float scale)
 {
-    int8_t *bytes = nuc_alloc(n->cx, size);
-
-    for (size_t i = 0; i < size; i++)
-        bytes[i] = (int8_t)random_in(&n->seed, -128, 127);
-    return bytes;
+    return parameters(d->cx, scale, random_in(&seed, -128, 127));
 }
 
-static struct nuc_lt_op *step(struct net *n, int32_t code, const int32_t *inputs, uint32_t n_inputs, int32_t output)
+static void fill(struct nuc_ltb *d, int32_t constant)
 {
-    struct nuc_lt_op *op = nuc_lt_add_op(n->m, code, inputs, n_inputs, &output, 1);
+    int8_t *bytes = nuc_alloc(d->cx, size_of(d, constant));
 
-    n->last = output;
-    return op;
+    for (size_t i = 0; i < size_of(d, constant); i++)
+        bytes[i] = (int8_t)random_in(&seed, -128, 127);
+    nuc_ltb_at(d, constant)->data.data = (const uint8_t *)bytes;
 }
 
-static struct net net_new(struct nuc_context *cx, uint32_t seed)
+static int32_t add_pad(struct nuc_ltb *d, int32_t x, int32_t fill)
 {
-    struct net n = {cx, nuc_lt_model_new(cx, "net"), seed, -1};
-    struct nuc_lt_subgraph *g = &n.m->subgraphs[0];
+    const int32_t two[2] = {4, 2};
+    struct nuc_lt_tensor t = *nuc_ltb_at(d, x);
+    int32_t pads[8] = {0}, one = constant(d, LIST(1));
 
-    n.last = activation(&n, 1, random_in(&n.seed, 5, 9), random_in(&n.seed, 5, 9), random_in(&n.seed, 1, 6),
-                        quantization(cx, 0.05f, random_in(&n.seed, -128, 127)));
-    g->inputs = nuc_copy(cx, &n.last, sizeof n.last);
-    g->n_inputs = 1;
-    return n;
+    for (uint32_t i = 2; i < 6; i++) {
+        pads[i] = random_in(&seed, 0, 2);
+        t.shape[i / 2] += pads[i];
+    }
+    nuc_ltb_at(d, one)->data.data = nuc_copy(d->cx, &(int8_t){(int8_t)fill}, 1);
+    nuc_ltb_at(d, one)->quant = t.quant;
+    int32_t inputs[3] = {x, nuc_ltb_constant(d, "pads", NUC_I32, two, 2, pads), one};
+    int32_t y = shaped(d, "pad", x, t.shape, 4);
+    nuc_ltb_op(d, NUC_LT_PADV2, inputs, 3, y);
+    return y;
 }
 
-static void add_pad(struct net *n, int32_t value)
+static enum nuc_lt_activation random_activation(void)
 {
-    const struct nuc_lt_tensor x = *tensor(n, n->last);
-    int32_t pads[8] = {0,
-                       0,
-                       random_in(&n->seed, 0, 2),
-                       random_in(&n->seed, 0, 2),
-                       random_in(&n->seed, 0, 2),
-                       random_in(&n->seed, 0, 2)};
-    const int32_t one[1] = {1};
-    const int8_t fill = (int8_t)value;
-    int32_t inputs[3] = {n->last, integers(n, pads, 8, 2),
-                         add_tensor(n, NUC_I8, 1, one, x.quant, nuc_copy(n->cx, &fill, 1))};
-    int32_t y = activation(n, 1, x.shape[1] + pads[2] + pads[3], x.shape[2] + pads[4] + pads[5], x.shape[3], x.quant);
-
-    step(n, NUC_LT_PADV2, inputs, 3, y);
+    return (enum nuc_lt_activation)random_in(&seed, NUC_LT_ACT_NONE, NUC_LT_ACT_RELU6);
 }
 
-static enum nuc_lt_activation random_activation(struct net *n)
+/* A convolution to some channels of a quantization. */
+static int32_t add_conv(struct nuc_ltb *d, int32_t x, int32_t k, int32_t out_c, struct nuc_lt_quant quant)
 {
-    return (enum nuc_lt_activation)random_in(&n->seed, NUC_LT_ACT_NONE, NUC_LT_ACT_RELU6);
-}
-
-static void add_conv(struct net *n)
-{
-    const struct nuc_lt_tensor x = *tensor(n, n->last);
-    int32_t k = random_in(&n->seed, 1, 3), out_c = random_in(&n->seed, 1, 6);
-    const int32_t shape[4] = {out_c, k, k, x.shape[3]};
-    size_t size = (size_t)(out_c * k * k * x.shape[3]);
-    int32_t *bias = nuc_alloc_array(n->cx, (size_t)out_c, sizeof *bias);
+    int32_t *bias = nuc_alloc_array(d->cx, (size_t)out_c, sizeof *bias);
 
     for (int32_t i = 0; i < out_c; i++)
-        bias[i] = random_in(&n->seed, -3000, 3000);
-    int32_t inputs[3] = {n->last, add_tensor(n, NUC_I8, 4, shape, quantization(n->cx, 0.01f, 0), random_bytes(n, size)),
-                         add_tensor(n, NUC_I32, 1, &out_c, quantization(n->cx, 0.0005f, 0), bias)};
-    int32_t y = activation(n, 1, x.shape[1] - k + 1, x.shape[2] - k + 1, out_c,
-                           quantization(n->cx, 0.1f, random_in(&n->seed, -128, 127)));
-    struct nuc_lt_op *op = step(n, NUC_LT_CONV_2D, inputs, 3, y);
-    op->options.conv.padding = NUC_LT_VALID;
-    op->options.conv.stride_h = op->options.conv.stride_w = 1;
-    op->options.conv.dilation_h = op->options.conv.dilation_w = 1;
-    op->options.conv.activation = random_activation(n);
+        bias[i] = random_in(&seed, -3000, 3000);
+    int32_t c = nuc_ltb_constant(d, "bias", NUC_I32, &out_c, 1, bias), y = convolved_with(d, x, k, out_c, c);
+    nuc_ltb_at(d, c)->quant = parameters(d->cx, 0.0005f, 0);
+    nuc_ltb_at(d, y)->quant = quant;
+    fill(d, last_op(d)->inputs[1]);
+    return y;
 }
 
-static void add_pool(struct net *n, int32_t code)
+static int32_t random_conv(struct nuc_ltb *d, int32_t x)
 {
-    const struct nuc_lt_tensor x = *tensor(n, n->last);
-    int32_t k = x.shape[1] > 1 && x.shape[2] > 1 ? 2 : 1;
-    int32_t y = activation(n, 1, x.shape[1] - k + 1, x.shape[2] - k + 1, x.shape[3], x.quant);
-    struct nuc_lt_op *op = step(n, code, &n->last, 1, y);
+    const int32_t height = nuc_ltb_at(d, x)->shape[1], width = nuc_ltb_at(d, x)->shape[2];
+    int32_t k = height > 2 && width > 2 ? random_in(&seed, 1, 3) : 1, out_c = random_in(&seed, 1, 6);
+    int32_t y = add_conv(d, x, k, out_c, random_parameters(d, 0.1f));
 
-    op->options.pool.padding = NUC_LT_VALID;
-    op->options.pool.stride_h = op->options.pool.stride_w = 1;
-    op->options.pool.filter_h = op->options.pool.filter_w = k;
-    op->options.pool.activation = random_activation(n);
+    last_op(d)->options.conv.activation = random_activation();
+    return y;
 }
 
-/* A function of one value; half the time with the quantization of its input, when it may become a clamp. */
-static void add_function(struct net *n, int32_t code)
+/* Of one tap. */
+static int32_t add_pointwise(struct nuc_ltb *d, int32_t x, int32_t out_c, struct nuc_lt_quant quant)
 {
-    const struct nuc_lt_tensor x = *tensor(n, n->last);
-    bool same = next_random(&n->seed) % 2;
-    int32_t y = activation(n, x.shape[0], x.shape[1], x.shape[2], x.shape[3],
-                           same ? x.quant : quantization(n->cx, 0.07f, random_in(&n->seed, -128, 127)));
-
-    step(n, code, &n->last, 1, y);
+    return add_conv(d, x, 1, out_c, quant);
 }
 
-static void add_scalar(struct net *n, int32_t code)
+static int32_t add_pool(struct nuc_ltb *d, int32_t code, int32_t x)
 {
-    const struct nuc_lt_tensor x = *tensor(n, n->last);
-    const int32_t one[1] = {1};
-    bool sum = code == NUC_LT_ADD;
-    int32_t constant = add_tensor(n, NUC_I8, 1, one, sum ? quantization(n->cx, 0.02f, 3) : x.quant, random_bytes(n, 1));
-    int32_t inputs[2] = {n->last, constant};
-    int32_t y =
-        activation(n, x.shape[0], x.shape[1], x.shape[2], x.shape[3], sum ? quantization(n->cx, 0.06f, -7) : x.quant);
+    const int32_t *shape = nuc_ltb_at(d, x)->shape;
+    int32_t y = pooled_with(d, code, x, shape[1] > 1 && shape[2] > 1 ? 2 : 1);
 
-    step(n, code, inputs, 2, y);
+    last_op(d)->options.pool.activation = random_activation();
+    return y;
+}
+
+/* A function of one value in some quantization. */
+static int32_t function(struct nuc_ltb *d, int32_t code, int32_t x, struct nuc_lt_quant quant)
+{
+    int32_t y = unary(d, code, x);
+
+    nuc_ltb_at(d, y)->quant = quant;
+    return y;
+}
+
+/* Half the time with the quantization of its input, when it may become a clamp. */
+static int32_t random_function(struct nuc_ltb *d, int32_t code, int32_t x)
+{
+    bool same = next_random(&seed) % 2;
+
+    return function(d, code, x, same ? nuc_ltb_at(d, x)->quant : random_parameters(d, 0.07f));
+}
+
+static int32_t add_elementwise(struct nuc_ltb *d, int32_t code, int32_t a, int32_t b, struct nuc_lt_quant quant)
+{
+    int32_t y = like(d, a);
+
+    nuc_ltb_at(d, y)->quant = quant;
+    nuc_ltb_op(d, code, (const int32_t[]){a, b}, 2, y);
+    return y;
+}
+
+static int32_t add_scalar(struct nuc_ltb *d, int32_t code, int32_t x)
+{
+    const struct nuc_lt_quant quant = nuc_ltb_at(d, x)->quant;
+    bool adds = code == NUC_LT_ADD;
+    int32_t one = constant(d, LIST(1));
+
+    fill(d, one);
+    nuc_ltb_at(d, one)->quant = adds ? parameters(d->cx, 0.02f, 3) : quant;
+    return add_elementwise(d, code, x, one, adds ? parameters(d->cx, 0.06f, -7) : quant);
 }
 
 /* [1, H, W, C] to [1, W, H, C] by a reshape: the bytes stay. */
-static void add_reshape(struct net *n)
+static int32_t add_reshape(struct nuc_ltb *d, int32_t x)
 {
-    const struct nuc_lt_tensor x = *tensor(n, n->last);
-    int32_t y = activation(n, x.shape[0], x.shape[2], x.shape[1], x.shape[3], x.quant);
+    const struct nuc_lt_tensor t = *nuc_ltb_at(d, x);
 
-    step(n, NUC_LT_RESHAPE, &n->last, 1, y);
+    return reshaped(d, x, LIST(t.shape[0], t.shape[2], t.shape[1], t.shape[3]));
 }
 
-static void add_transpose(struct net *n)
+static int32_t add_transpose(struct nuc_ltb *d, int32_t x)
 {
-    static const int32_t perm[4] = {0, 2, 1, 3};
-    const struct nuc_lt_tensor x = *tensor(n, n->last);
-    int32_t inputs[2] = {n->last, integers(n, perm, 4, 4)};
-    int32_t y = activation(n, x.shape[0], x.shape[2], x.shape[1], x.shape[3], x.quant);
+    return permuted(d, x, LIST(0, 2, 1, 3));
+}
 
-    step(n, NUC_LT_TRANSPOSE, inputs, 2, y);
+static int32_t add_mean(struct nuc_ltb *d, int32_t x, struct nuc_lt_quant quant)
+{
+    const struct nuc_lt_tensor t = *nuc_ltb_at(d, x);
+    int32_t axes = nuc_ltb_list(d, "axes", LIST(1, 2)), y = shaped(d, "mean", x, LIST(1, 1, 1, t.shape[3]));
+
+    nuc_ltb_at(d, y)->quant = quant;
+    nuc_ltb_op(d, NUC_LT_MEAN, (const int32_t[]){x, axes}, 2, y)->options.reduce.keep_dims = true;
+    return y;
 }
 
 /* ---- branches ---- */
 
 /* The tensor's values with another quantization. */
-static int32_t add_requantized(struct net *n, int32_t from, struct nuc_lt_quant quant)
+static int32_t add_requantized(struct nuc_ltb *d, int32_t x, struct nuc_lt_quant quant)
 {
-    const struct nuc_lt_tensor x = *tensor(n, from);
-    int32_t y = activation(n, x.shape[0], x.shape[1], x.shape[2], x.shape[3], quant);
-
-    step(n, NUC_LT_QUANTIZE, &from, 1, y);
-    return y;
+    return function(d, NUC_LT_QUANTIZE, x, quant);
 }
 
-static int32_t add_elementwise(struct net *n, int32_t code, int32_t a, int32_t b, struct nuc_lt_quant quant)
+/* A part of a concatenation: other values of x in the quantization all parts share. */
+static int32_t add_part(struct nuc_ltb *d, int32_t x, int32_t axis, struct nuc_lt_quant quant)
 {
-    const struct nuc_lt_tensor x = *tensor(n, a);
-    int32_t inputs[2] = {a, b}, y = activation(n, x.shape[0], x.shape[1], x.shape[2], x.shape[3], quant);
+    const struct nuc_lt_tensor t = *nuc_ltb_at(d, x);
+    int32_t part = add_requantized(d, x, quant);
 
-    step(n, code, inputs, 2, y);
-    return y;
-}
-
-/* A convolution of one tap to some channels of a quantization. */
-static int32_t add_pointwise(struct net *n, int32_t from, int32_t out_c, struct nuc_lt_quant quant)
-{
-    const struct nuc_lt_tensor x = *tensor(n, from);
-    const int32_t shape[4] = {out_c, 1, 1, x.shape[3]};
-    int32_t *bias = nuc_alloc_array(n->cx, (size_t)out_c, sizeof *bias);
-    const int8_t *weights = random_bytes(n, (size_t)(out_c * x.shape[3]));
-    int32_t inputs[3] = {from, add_tensor(n, NUC_I8, 4, shape, quantization(n->cx, 0.01f, 0), weights),
-                         add_tensor(n, NUC_I32, 1, &out_c, quantization(n->cx, 0.0005f, 0), bias)};
-    int32_t y = activation(n, 1, x.shape[1], x.shape[2], out_c, quant);
-    struct nuc_lt_op *op = step(n, NUC_LT_CONV_2D, inputs, 3, y);
-
-    op->options.conv.padding = NUC_LT_VALID;
-    op->options.conv.stride_h = op->options.conv.stride_w = 1;
-    op->options.conv.dilation_h = op->options.conv.dilation_w = 1;
-    return y;
-}
-
-/* `size` positions from `begin` on along one axis. */
-static int32_t add_slice(struct net *n, int32_t from, int32_t axis, int32_t begin, int32_t size)
-{
-    const struct nuc_lt_tensor x = *tensor(n, from);
-    int32_t starts[4] = {0}, sizes[4] = {x.shape[0], x.shape[1], x.shape[2], x.shape[3]};
-
-    starts[axis] = begin;
-    sizes[axis] = size;
-    int32_t inputs[3] = {from, integers(n, starts, 4, 4), integers(n, sizes, 4, 4)};
-    int32_t y = activation(n, sizes[0], sizes[1], sizes[2], sizes[3], x.quant);
-    step(n, NUC_LT_SLICE, inputs, 3, y);
-    return y;
-}
-
-static int32_t add_concat(struct net *n, const int32_t *parts, uint32_t count, int32_t axis)
-{
-    int32_t shape[4] = {1, tensor(n, parts[0])->shape[1], tensor(n, parts[0])->shape[2], tensor(n, parts[0])->shape[3]};
-
-    for (uint32_t i = 1; i < count; i++)
-        shape[axis] += tensor(n, parts[i])->shape[axis];
-    int32_t y = activation(n, shape[0], shape[1], shape[2], shape[3], tensor(n, parts[0])->quant);
-    step(n, NUC_LT_CONCATENATION, parts, count, y)->options.concat.axis = axis;
-    return y;
-}
-
-/* A part of a concatenation: other values of `from` in the quantization all parts share. */
-static int32_t add_part(struct net *n, int32_t from, int32_t axis, struct nuc_lt_quant quant)
-{
-    const struct nuc_lt_tensor x = *tensor(n, from);
-    int32_t part = add_requantized(n, from, quant), other;
-
-    switch (next_random(&n->seed) % 6) {
+    switch (next_random(&seed) % 6) {
     case 0:
-        other = add_requantized(n, from, quantization(n->cx, 0.09f, 4));
-        return add_elementwise(n, NUC_LT_ADD, part, other, quant);
+        return add_elementwise(d, NUC_LT_ADD, part, add_requantized(d, x, parameters(d->cx, 0.09f, 4)), quant);
     case 1:
-        return add_elementwise(n, NUC_LT_MUL, part, part, quant);
+        return add_elementwise(d, NUC_LT_MUL, part, part, quant);
     case 2:
-        return add_pointwise(n, from, axis == 3 ? random_in(&n->seed, 1, 4) : x.shape[3], quant);
+        return add_pointwise(d, x, axis == 3 ? random_in(&seed, 1, 4) : t.shape[3], quant);
     case 3:
-        return add_slice(n, part, axis, 0, (x.shape[axis] + 1) / 2);
+        return sliced(d, part, axis, 0, (t.shape[axis] + 1) / 2);
     case 4:
-        step(n, NUC_LT_RELU, &part, 1, activation(n, 1, x.shape[1], x.shape[2], x.shape[3], quant));
-        return n->last;
+        return unary(d, NUC_LT_RELU, part);
     default:
         return part;
     }
 }
 
 /* The same values under another name. */
-static int32_t add_whole(struct net *n, int32_t from)
+static int32_t add_whole(struct nuc_ltb *d, int32_t x)
 {
-    return add_slice(n, from, 1, 0, tensor(n, from)->shape[1]);
+    return sliced(d, x, 1, 0, nuc_ltb_at(d, x)->shape[1]);
 }
 
 /* The last part twice, under one name or two. */
-static int32_t repeat_part(struct net *n, int32_t *last)
+static int32_t repeat_part(struct nuc_ltb *d, int32_t *last)
 {
-    if (next_random(&n->seed) % 2)
+    if (next_random(&seed) % 2)
         return *last;
-    int32_t name = add_whole(n, *last);
-    *last = add_whole(n, name);
+    int32_t name = add_whole(d, *last);
+    *last = add_whole(d, name);
     return name;
 }
 
 /* Parts along an axis, some listed twice, some read by others too; then perhaps nested in another concatenation. */
-static void add_branches(struct net *n)
+static int32_t add_branches(struct nuc_ltb *d, int32_t x)
 {
-    int32_t axis = random_in(&n->seed, 1, 3), from = n->last, parts[4];
-    uint32_t count = (uint32_t)random_in(&n->seed, 2, 3);
-    struct nuc_lt_quant quant = quantization(n->cx, 0.06f, random_in(&n->seed, -128, 127));
+    int32_t axis = random_in(&seed, 1, 3), parts[4];
+    uint32_t count = (uint32_t)random_in(&seed, 2, 3);
+    struct nuc_lt_quant quant = random_parameters(d, 0.06f);
 
     for (uint32_t i = 0; i < count; i++)
-        parts[i] =
-            i > 0 && next_random(&n->seed) % 6 == 0 ? repeat_part(n, &parts[i - 1]) : add_part(n, from, axis, quant);
-    int32_t y = add_concat(n, parts, count, axis);
-    if (next_random(&n->seed) % 2) {
-        int32_t outer[2] = {y, add_slice(n, y, axis, random_in(&n->seed, 0, 1), 1)};
-        y = add_concat(n, outer, 2, axis);
-    }
-    if (next_random(&n->seed) % 2)
-        y = add_elementwise(n, NUC_LT_ADD, y, add_requantized(n, y, quant), quant);
-    n->last = add_slice(n, y, axis, 0, tensor(n, y)->shape[axis] < 12 ? tensor(n, y)->shape[axis] : 12);
+        parts[i] = i > 0 && next_random(&seed) % 6 == 0 ? repeat_part(d, &parts[i - 1]) : add_part(d, x, axis, quant);
+    int32_t y = all_joined(d, parts, count, axis);
+    if (next_random(&seed) % 2)
+        y = joined(d, y, sliced(d, y, axis, random_in(&seed, 0, 1), 1), axis);
+    if (next_random(&seed) % 2)
+        y = add_elementwise(d, NUC_LT_ADD, y, add_requantized(d, y, quant), quant);
+    int32_t size = nuc_ltb_at(d, y)->shape[axis];
+    return sliced(d, y, axis, 0, size < 12 ? size : 12);
 }
 
-static void add_random(struct net *n)
+static int32_t add_random(struct nuc_ltb *d, int32_t x)
 {
-    const struct nuc_lt_tensor *x = tensor(n, n->last);
-    int32_t zero = (int32_t)x->quant.zero_point[0];
-    bool room = x->shape[1] > 3 && x->shape[2] > 3;
+    int32_t zero = zero_point(d, x);
 
-    switch (next_random(&n->seed) % 15) {
+    switch (next_random(&seed) % 15) {
     case 0:
-        add_pad(n, next_random(&n->seed) % 2 ? zero : -128);
-        break;
+        return add_pad(d, x, next_random(&seed) % 2 ? zero : -128);
     case 1:
     case 2:
-        add_pad(n, zero);
-        add_conv(n);
-        break;
+        return random_conv(d, add_pad(d, x, zero));
     case 3:
-        room ? add_conv(n) : add_transpose(n);
-        break;
+        return random_conv(d, x);
     case 4:
-        add_pad(n, -128);
-        add_pool(n, NUC_LT_MAX_POOL_2D);
-        break;
+        return add_pool(d, NUC_LT_MAX_POOL_2D, add_pad(d, x, -128));
     case 5:
-        add_pad(n, random_in(&n->seed, -128, 127));
-        add_pool(n, NUC_LT_AVERAGE_POOL_2D);
-        break;
+        return add_pool(d, NUC_LT_AVERAGE_POOL_2D, add_pad(d, x, random_in(&seed, -128, 127)));
     case 6:
-        add_function(n, NUC_LT_RELU);
-        break;
+        return random_function(d, NUC_LT_RELU, x);
     case 7:
-        add_function(n, next_random(&n->seed) % 2 ? NUC_LT_RELU6 : NUC_LT_RELU_N1_TO_1);
-        break;
+        return random_function(d, next_random(&seed) % 2 ? NUC_LT_RELU6 : NUC_LT_RELU_N1_TO_1, x);
     case 8:
-        add_function(n, next_random(&n->seed) % 2 ? NUC_LT_QUANTIZE : NUC_LT_LEAKY_RELU);
-        break;
+        return random_function(d, next_random(&seed) % 2 ? NUC_LT_QUANTIZE : NUC_LT_LEAKY_RELU, x);
     case 9:
-        add_scalar(n, next_random(&n->seed) % 2 ? NUC_LT_MAXIMUM : NUC_LT_ADD);
-        break;
+        return add_scalar(d, next_random(&seed) % 2 ? NUC_LT_MAXIMUM : NUC_LT_ADD, x);
     case 10:
-        add_reshape(n);
-        break;
+        return add_reshape(d, x);
     case 11:
     case 12:
     case 13:
-        add_branches(n);
-        break;
+        return add_branches(d, x);
     default:
-        add_transpose(n);
-        break;
+        return add_transpose(d, x);
     }
 }
 
-/* Gives out the last tensor, or all that operators compute. */
-static void set_outputs(struct net *n, bool all)
+static struct nuc_ltb *random_net(struct nuc_context *cx, uint32_t first)
 {
-    struct nuc_lt_subgraph *g = &n->m->subgraphs[0];
+    struct nuc_ltb *d = net_new(cx, first);
+    int32_t steps = random_in(&seed, 2, 8), x = 0;
 
-    g->n_outputs = all ? g->n_ops : 1;
-    g->outputs = nuc_alloc_array(n->cx, g->n_outputs, sizeof *g->outputs);
-    for (uint32_t i = 0; i < g->n_outputs; i++)
-        g->outputs[i] = g->ops[all ? i : g->n_ops - 1].outputs[0];
+    for (int32_t i = 0; i < steps; i++)
+        x = add_random(d, x);
+    return d;
 }
 
 /* ---- running ---- */
-
-static void *aligned(struct nuc_span s)
-{
-    uint8_t *copy = aligned_alloc(16, nuc_align_up(s.size + 16, 16));
-
-    if (s.data)
-        memcpy(copy, s.data, s.size);
-    return copy;
-}
 
 /* Copies as a mover does them: the bytes are there after wait(), and until then others. One request a channel. */
 static struct {
@@ -408,63 +319,21 @@ static void end_copy(uint32_t channel)
     memcpy(requests[channel].to, requests[channel].from, requests[channel].size);
 }
 
-static uint8_t *run_image(struct net *n, const void *input, size_t *size, struct nuc_neutron_image *im);
-
-/* Converts and runs; the bytes of the last output, `size` of them. */
-static uint8_t *run(struct net *n, const void *input, size_t *size, struct nuc_neutron_image **image)
-{
-    *image = nuc_convert_litert(n->cx, n->m, NULL);
-    return run_image(n, input, size, *image);
-}
-
-static uint8_t *run_image(struct net *n, const void *input, size_t *size, struct nuc_neutron_image *im)
-{
-    const struct nuc_lt_subgraph *g = &n->m->subgraphs[0];
-    NeutronModelConfig config = {aligned(im->microcode), aligned(im->weights), aligned(im->kernels), 60};
-    void *outputs[128];
-    const void *inputs[1] = {input};
-    NeutronModelHandle handle = NULL;
-    NeutronDataConfig data = {inputs, outputs, NULL, aligned((struct nuc_span){NULL, im->staging_size})};
-
-    assert_int_equal(neutronModelPrepare(&config, &handle), ENONE);
-    for (uint32_t i = 0; i < g->n_outputs; i++) {
-        *size = (size_t)nuc_lt_elements(tensor(n, g->outputs[i]));
-        outputs[i] = aligned((struct nuc_span){NULL, *size});
-    }
-    outputs[g->n_outputs] = aligned((struct nuc_span){NULL, im->scratch_size});
-    memset(outputs[g->n_outputs], 0x5A, im->scratch_size);
-    outputs[g->n_outputs + 1] = outputs[g->n_outputs + 2] = NULL;
-    assert_int_equal(neutronRunBlocking(handle, &data), ENONE);
-    neutronModelUnprepare(handle);
-    for (uint32_t i = 0; i + 1 < g->n_outputs; i++)
-        free(outputs[i]);
-    free(outputs[g->n_outputs]);
-    free((void *)(uintptr_t)config.microcode);
-    free((void *)(uintptr_t)config.weights);
-    free((void *)(uintptr_t)config.kernels);
-    free(data.scratchWeights);
-    return outputs[g->n_outputs - 1];
-}
-
-static struct net random_net(struct nuc_context *cx, uint32_t seed)
-{
-    struct net n = net_new(cx, seed);
-    int32_t steps = random_in(&n.seed, 2, 8);
-
-    for (int32_t i = 0; i < steps; i++)
-        add_random(&n);
-    return n;
-}
-
 /* Calls when each operator is one, and each operand of a concatenation. */
-static uint32_t separate_calls(const struct net *n)
+static uint32_t separate_calls(const struct nuc_ltb *d)
 {
-    const struct nuc_lt_subgraph *g = &n->m->subgraphs[0];
+    const struct nuc_lt_subgraph *g = nuc_ltb_graph(d);
     uint32_t calls = g->n_ops;
 
     for (uint32_t i = 0; i < g->n_ops; i++)
         calls += g->ops[i].code == NUC_LT_CONCATENATION ? g->ops[i].n_inputs - 1 : 0;
     return calls;
+}
+
+static void expect_same(struct nuc_span a, struct nuc_span b)
+{
+    assert_int_equal(a.size, b.size);
+    assert_memory_equal(a.data, b.data, a.size);
 }
 
 /* ---- weights in flash ---- */
@@ -481,28 +350,16 @@ struct fetch_case {
 static void compare_fetched(struct nuc_context *cx, void *arg)
 {
     struct fetch_case *c = arg;
-    struct net n = random_net(cx, c->seed);
+    struct nuc_ltb *d = random_net(cx, c->seed);
     const struct nuc_convert_options fetch = {.fetch_constants = true};
-    struct nuc_neutron_image *plain, *fetched;
-    size_t size, size_fetched;
-    int8_t *input = aligned((struct nuc_span){NULL, (size_t)nuc_lt_elements(tensor(&n, 0))});
+    struct nuc_neutron_image *plain = converted(d), *fetched = nuc_convert_litert(cx, d->model, &fetch);
 
-    for (int64_t i = 0; i < nuc_lt_elements(tensor(&n, 0)); i++)
-        input[i] = (int8_t)random_in(&n.seed, -128, 127);
-    set_outputs(&n, false);
-    uint8_t *a = run(&n, input, &size, &plain);
-    fetched = nuc_convert_litert(cx, n.m, &fetch);
-    uint8_t *b = run_image(&n, input, &size_fetched, fetched);
-    assert_int_equal(size, size_fetched);
-    assert_memory_equal(a, b, size);
+    expect_same(run_image(d, plain), run_image(d, fetched));
     assert_int_equal(plain->staging_size, 0);
     assert_int_equal(fetched->scratch_size, plain->scratch_size);
     assert_true(fetched->staging_size <= nuc_align_up(fetched->weights.size, NUC_MC_ALIGNMENT));
     assert_int_equal(fetched->staging_size > 0, fetched->n_calls > plain->n_calls);
     c->n_staged += fetched->staging_size > 0;
-    free(a);
-    free(b);
-    free(input);
 }
 
 /* Weights that are copied while other calls compute give the same bytes. */
@@ -527,30 +384,23 @@ static void fetching_begins_early(struct nuc_context *cx, void *arg)
     const struct nuc_convert_options early = {.fetch_constants = true},
                                      late = {.fetch_constants = true, .revision_3 = true};
     const NeutronConfig copies = {start_copy, end_copy}, none = {NULL, NULL};
-    struct net n = net_new(cx, 3);
+    struct nuc_ltb *d = net_new(cx, 3);
     int32_t last = 0;
-    size_t size, again;
 
     for (size_t i = 0; i < sizeof channels / sizeof *channels; i++)
-        last = add_pointwise(&n, last, channels[i], quantization(cx, 0.06f, 3));
-    set_outputs(&n, false);
-    struct nuc_neutron_image *a = nuc_convert_litert(cx, n.m, &early), *b = nuc_convert_litert(cx, n.m, &late);
-    size_t bytes = (size_t)nuc_lt_elements(tensor(&n, 0));
-    uint8_t *input = aligned((struct nuc_span){(const uint8_t *)random_bytes(&n, bytes), bytes});
+        last = add_pointwise(d, last, channels[i], parameters(cx, 0.06f, 3));
+    set_outputs(d, false);
+    struct nuc_neutron_image *a = nuc_convert_litert(cx, d->model, &early);
+    struct nuc_neutron_image *b = nuc_convert_litert(cx, d->model, &late);
     assert_int_equal(neutronSetConfig((NeutronConfig *)(uintptr_t)&copies), ENONE);
-    uint8_t *first = run_image(&n, input, &size, a), *second = run_image(&n, input, &again, b);
+    expect_same(run_image(d, a), run_image(d, b));
     assert_int_equal(neutronSetConfig((NeutronConfig *)(uintptr_t)&none), ENONE);
-    assert_int_equal(size, again);
-    assert_memory_equal(first, second, size);
     assert_int_equal(a->staging_size, b->staging_size);
     assert_int_equal(a->fetches.bytes, b->fetches.bytes);
     assert_int_equal(a->fetches.cycles, b->fetches.cycles);
     assert_true(a->fetches.dma_cycles < b->fetches.dma_cycles);
     assert_int_equal(version_of(a), NUC_MC_VERSION);
     assert_int_equal(version_of(b), NUC_MC_VERSION_3);
-    free(input);
-    free(first);
-    free(second);
 }
 
 struct merge_case {
@@ -561,26 +411,18 @@ struct merge_case {
 static void compare_merged(struct nuc_context *cx, void *arg)
 {
     struct merge_case *c = arg;
-    struct net n = random_net(cx, c->seed);
-    struct nuc_neutron_image *merged, *separate;
-    size_t size, size_all;
-    int8_t *input = aligned((struct nuc_span){NULL, (size_t)nuc_lt_elements(tensor(&n, 0))});
+    struct nuc_ltb *d = random_net(cx, c->seed);
+    struct nuc_neutron_image *merged = converted(d), *separate;
+    struct nuc_span last = run_image(d, merged), all;
 
-    for (int64_t i = 0; i < nuc_lt_elements(tensor(&n, 0)); i++)
-        input[i] = (int8_t)random_in(&n.seed, -128, 127);
-    set_outputs(&n, false);
-    uint8_t *a = run(&n, input, &size, &merged);
-    set_outputs(&n, true);
-    uint8_t *b = run(&n, input, &size_all, &separate);
-    assert_int_equal(size, size_all);
-    assert_memory_equal(a, b, size);
-    assert_int_equal(separate->n_calls, separate_calls(&n));
+    set_outputs(d, true);
+    separate = nuc_convert_litert(cx, d->model, NULL);
+    all = run_image(d, separate);
+    expect_same(last, (struct nuc_span){all.data + all.size - last.size, last.size});
+    assert_int_equal(separate->n_calls, separate_calls(d));
     assert_true(merged->n_calls <= separate->n_calls);
     assert_true(merged->scratch_size >= merged->scratch_bound);
     c->saved += separate->n_calls - merged->n_calls;
-    free(a);
-    free(b);
-    free(input);
 }
 
 static void merging_keeps_bytes(void **state)
@@ -595,16 +437,11 @@ static void merging_keeps_bytes(void **state)
 /* pad, conv, relu of one quantization, reshape: one call. */
 static void one_call(struct nuc_context *cx, void *arg)
 {
-    struct net n = net_new(cx, 5);
+    struct nuc_ltb *d = net_new(cx, 5);
     const struct nuc_neutron_image **image = arg;
 
-    add_pad(&n, (int32_t)tensor(&n, n.last)->quant.zero_point[0]);
-    add_conv(&n);
-    const struct nuc_lt_tensor y = *tensor(&n, n.last);
-    step(&n, NUC_LT_RELU6, &n.last, 1, activation(&n, 1, y.shape[1], y.shape[2], y.shape[3], y.quant));
-    add_reshape(&n);
-    set_outputs(&n, false);
-    *image = nuc_convert_litert(cx, n.m, NULL);
+    add_reshape(d, unary(d, NUC_LT_RELU6, random_conv(d, add_pad(d, 0, zero_point(d, 0)))));
+    *image = converted(d);
 }
 
 static void whole_block_is_one_call(void **state)
@@ -637,40 +474,37 @@ static bool has_call(const struct nuc_neutron_image *image, const char *opcode)
 /* Two convolutions write their channels of the concatenation, whose buffer is all the scratch there is. */
 static void concat_of_two(struct nuc_context *cx, void *arg)
 {
-    struct net n = net_new(cx, 6);
-    const struct nuc_lt_tensor x = *tensor(&n, 0);
-    struct nuc_lt_quant quant = quantization(cx, 0.06f, 3);
-    const struct nuc_neutron_image *image;
+    struct nuc_ltb *d = net_new(cx, 6);
+    struct nuc_lt_quant quant = parameters(cx, 0.06f, 3);
+    size_t pixels = size_of(d, 0) / (size_t)nuc_ltb_at(d, 0)->shape[3];
 
-    int32_t parts[2] = {add_pointwise(&n, 0, 4, quant), add_pointwise(&n, 0, 3, quant)};
-    add_pointwise(&n, add_concat(&n, parts, 2, 3), 2, quant);
-    set_outputs(&n, false);
-    image = nuc_convert_litert(cx, n.m, NULL);
+    int32_t a = add_pointwise(d, 0, 4, quant), b = add_pointwise(d, 0, 3, quant);
+    add_pointwise(d, joined(d, a, b, 3), 2, quant);
+    const struct nuc_neutron_image *image = converted(d);
     assert_int_equal(image->n_calls, 3);
     assert_false(has_call(image, "COPY"));
-    assert_int_equal(image->scratch_size, nuc_align_up((size_t)(x.shape[1] * x.shape[2] * 7), 16));
+    assert_int_equal(image->scratch_size, nuc_align_up(pixels * 7, 16));
     assert_true(image->scratch_proven);
 }
 
 /* A sum writes over its operands, of which one was given a table: the scratch holds one tensor and what is added. */
 static void in_place(struct nuc_context *cx, void *arg)
 {
-    struct net n = net_new(cx, 7);
-    const struct nuc_lt_tensor x = *tensor(&n, 0);
-    struct nuc_lt_quant quant = quantization(cx, 0.06f, 3), other = quantization(cx, 0.05f, -3);
+    struct nuc_ltb *d = net_new(cx, 7);
+    struct nuc_lt_quant quant = parameters(cx, 0.06f, 3), other = parameters(cx, 0.05f, -3);
+    size_t pixels = size_of(d, 0) / (size_t)nuc_ltb_at(d, 0)->shape[3];
 
-    int32_t a = add_requantized(&n, add_pointwise(&n, 0, 5, quant), other), b = add_pointwise(&n, 0, 5, quant);
-    add_pointwise(&n, add_elementwise(&n, NUC_LT_ADD, a, b, other), 2, quant);
-    set_outputs(&n, false);
-    const struct nuc_neutron_image *image = nuc_convert_litert(cx, n.m, NULL);
+    int32_t a = add_requantized(d, add_pointwise(d, 0, 5, quant), other), b = add_pointwise(d, 0, 5, quant);
+    add_pointwise(d, add_elementwise(d, NUC_LT_ADD, a, b, other), 2, quant);
+    const struct nuc_neutron_image *image = converted(d);
     assert_int_equal(image->n_calls, 4);
     assert_false(has_call(image, "LUT"));
-    assert_int_equal(image->scratch_size, 2 * nuc_align_up((size_t)(x.shape[1] * x.shape[2] * 5), 16));
+    assert_int_equal(image->scratch_size, 2 * nuc_align_up(pixels * 5, 16));
     assert_true(image->scratch_proven);
     /* As a call of its own the table is in place, too. */
-    image = nuc_convert_litert(cx, n.m, &(struct nuc_convert_options){.revision_3 = true});
+    image = nuc_convert_litert(cx, d->model, &(struct nuc_convert_options){.revision_3 = true});
     assert_int_equal(image->n_calls, 5);
-    assert_int_equal(image->scratch_size, 2 * nuc_align_up((size_t)(x.shape[1] * x.shape[2] * 5), 16));
+    assert_int_equal(image->scratch_size, 2 * nuc_align_up(pixels * 5, 16));
 }
 
 static const char *disassembled(struct nuc_context *cx, const struct nuc_neutron_image *image)
@@ -682,37 +516,27 @@ static const char *disassembled(struct nuc_context *cx, const struct nuc_neutron
 }
 
 /* Both ways of converting give the same bytes. Returns the calls of the one with tables at the end of calls. */
-static const struct nuc_neutron_image *same_with_tables(struct net *n)
+static const struct nuc_neutron_image *same_with_tables(struct nuc_ltb *d)
 {
-    const struct nuc_lt_tensor x = *tensor(n, 0);
     const struct nuc_convert_options before = {.revision_3 = true};
-    struct nuc_neutron_image *plain = nuc_convert_litert(n->cx, n->m, &before), *image;
-    size_t size = (size_t)nuc_lt_elements(&x);
-    uint8_t *input = aligned((struct nuc_span){(const uint8_t *)random_bytes(n, size), size});
-    uint8_t *with = run(n, input, &size, &image), *without = run_image(n, input, &size, plain);
+    struct nuc_neutron_image *image = converted(d), *plain = nuc_convert_litert(d->cx, d->model, &before);
 
-    assert_memory_equal(with, without, size);
+    expect_same(run_image(d, image), run_image(d, plain));
     assert_int_equal(version_of(plain), NUC_MC_VERSION_3);
-    free(input);
-    free(with);
-    free(without);
     return image;
 }
 
 /* x * sigmoid(x) behind a convolution is the table at the end of its call; so is a function of that. */
 static void function_of_one_value(struct nuc_context *cx, void *arg)
 {
-    struct net n = net_new(cx, 11);
-    struct nuc_lt_quant quant = quantization(cx, 0.06f, 3), gate = quantization(cx, 1.0f / 256, -128);
+    struct nuc_ltb *d = net_new(cx, 11);
+    struct nuc_lt_quant quant = parameters(cx, 0.06f, 3);
 
-    int32_t x = add_pointwise(&n, 0, 5, quant);
-    const struct nuc_lt_tensor t = *tensor(&n, x);
-    int32_t sigmoid = activation(&n, 1, t.shape[1], t.shape[2], 5, gate);
-    step(&n, NUC_LT_LOGISTIC, &x, 1, sigmoid);
-    int32_t silu = add_elementwise(&n, NUC_LT_MUL, x, sigmoid, quantization(cx, 0.04f, -100));
-    add_elementwise(&n, NUC_LT_SUB, silu, sigmoid, quant);
-    set_outputs(&n, false);
-    const struct nuc_neutron_image *image = same_with_tables(&n);
+    int32_t x = add_pointwise(d, 0, 5, quant);
+    int32_t sigmoid = function(d, NUC_LT_LOGISTIC, x, parameters(cx, 1.0f / 256, -128));
+    int32_t silu = add_elementwise(d, NUC_LT_MUL, x, sigmoid, parameters(cx, 0.04f, -100));
+    add_elementwise(d, NUC_LT_SUB, silu, sigmoid, quant);
+    const struct nuc_neutron_image *image = same_with_tables(d);
     assert_int_equal(image->n_calls, 1);
     assert_int_equal(version_of(image), NUC_MC_VERSION_4);
     assert_non_null(strstr(disassembled(cx, image), "\n    table    weights + 0x"));
@@ -721,79 +545,44 @@ static void function_of_one_value(struct nuc_context *cx, void *arg)
 /* A table at the end of each kind of call, also of one that writes rows of a concatenation. */
 static void tables_at_the_end(struct nuc_context *cx, void *arg)
 {
-    struct net n = net_new(cx, 12);
-    struct nuc_lt_quant quant = quantization(cx, 0.06f, 3), other = quantization(cx, 0.05f, -3);
-    int32_t parts[2], axes[2] = {1, 2};
+    struct nuc_ltb *d = net_new(cx, 12);
+    struct nuc_lt_quant quant = parameters(cx, 0.06f, 3), other = parameters(cx, 0.05f, -3);
 
-    int32_t x = add_pointwise(&n, 0, 5, quant), y = add_pointwise(&n, 0, 5, quant);
-    parts[0] = add_requantized(&n, add_elementwise(&n, NUC_LT_ADD, x, y, quant), other);
-    n.last = x;
-    add_pool(&n, NUC_LT_MAX_POOL_2D);
-    add_pad(&n, 3);
-    parts[1] = add_requantized(&n, add_pointwise(&n, y, 3, quant), other);
-    add_concat(&n, parts, 2, 3);
-    int32_t concat = n.last;
-    const struct nuc_lt_tensor t = *tensor(&n, concat);
-    int32_t inputs[2] = {concat, integers(&n, axes, 2, 2)}, mean = activation(&n, 1, 1, 1, t.shape[3], other);
-    step(&n, NUC_LT_MEAN, inputs, 2, mean)->options.reduce.keep_dims = true;
-    add_elementwise(&n, NUC_LT_MUL, concat, add_requantized(&n, mean, quant), quant);
-    add_requantized(&n, n.last, other);
-    set_outputs(&n, false);
-    assert_false(has_call(same_with_tables(&n), "LUT"));
+    int32_t x = add_pointwise(d, 0, 5, quant), y = add_pointwise(d, 0, 5, quant);
+    int32_t sum = add_requantized(d, add_elementwise(d, NUC_LT_ADD, x, y, quant), other);
+    add_pad(d, add_pool(d, NUC_LT_MAX_POOL_2D, x), 3);
+    int32_t all = joined(d, sum, add_requantized(d, add_pointwise(d, y, 3, quant), other), 3);
+    int32_t mean = add_requantized(d, add_mean(d, all, other), quant);
+    add_requantized(d, add_elementwise(d, NUC_LT_MUL, all, mean, quant), other);
+    assert_false(has_call(same_with_tables(d), "LUT"));
 }
 
 /* Slices of channels are read where they lie, and so is a part of a concatenation by others. */
 static void rows_are_read(struct nuc_context *cx, void *arg)
 {
-    struct net n = net_new(cx, 13);
-    struct nuc_lt_quant quant = quantization(cx, 0.06f, 3);
-    int32_t axes[2] = {1, 2}, halves[2], parts[3];
+    struct nuc_ltb *d = net_new(cx, 13);
+    struct nuc_lt_quant quant = parameters(cx, 0.06f, 3);
+    int32_t halves[2], parts[3];
 
-    int32_t x = add_pointwise(&n, 0, 8, quant);
-    halves[0] = add_pointwise(&n, add_slice(&n, x, 3, 0, 3), 4, quant);
-    halves[1] = add_elementwise(&n, NUC_LT_ADD, add_slice(&n, x, 3, 3, 4), halves[0], quant);
-    parts[0] = add_concat(&n, halves, 2, 3);
-    parts[1] = add_pointwise(&n, halves[0], 2, quant);
-    n.last = halves[1];
-    add_pad(&n, -128);
-    add_pool(&n, NUC_LT_MAX_POOL_2D);
-    const struct nuc_lt_tensor t = *tensor(&n, n.last);
-    int32_t inputs[2] = {n.last, integers(&n, axes, 2, 2)}, mean = activation(&n, 1, 1, 1, t.shape[3], quant);
-    step(&n, NUC_LT_MEAN, inputs, 2, mean)->options.reduce.keep_dims = true;
+    int32_t x = add_pointwise(d, 0, 8, quant);
+    halves[0] = add_pointwise(d, sliced(d, x, 3, 0, 3), 4, quant);
+    halves[1] = add_elementwise(d, NUC_LT_ADD, sliced(d, x, 3, 3, 4), halves[0], quant);
+    parts[0] = all_joined(d, halves, 2, 3);
+    parts[1] = add_pointwise(d, halves[0], 2, quant);
+    int32_t mean = add_mean(d, add_pool(d, NUC_LT_MAX_POOL_2D, add_pad(d, halves[1], -128)), quant);
     /* A table of a slice that keeps its clamp to itself: the slice's source has other readers. */
-    int32_t y = add_elementwise(&n, NUC_LT_MUL, halves[1], mean, quant), slice = add_slice(&n, x, 3, 4, 4);
-    int32_t part = activation(&n, 1, tensor(&n, x)->shape[1], tensor(&n, x)->shape[2], 4, quant);
-    step(&n, NUC_LT_RELU, &slice, 1, part);
-    parts[2] = add_elementwise(&n, NUC_LT_ADD, y, part, quant);
-    add_concat(&n, parts, 3, 3);
-    add_pointwise(&n, n.last, 2, quant);
-    set_outputs(&n, false);
-    assert_false(has_call(same_with_tables(&n), "COPY"));
+    int32_t y = add_elementwise(d, NUC_LT_MUL, halves[1], mean, quant);
+    parts[2] = add_elementwise(d, NUC_LT_ADD, y, unary(d, NUC_LT_RELU, sliced(d, x, 3, 4, 4)), quant);
+    add_pointwise(d, all_joined(d, parts, 3, 3), 2, quant);
+    assert_false(has_call(same_with_tables(d), "COPY"));
 }
 
-static int32_t add_view(struct net *n, int32_t from, const int32_t shape[4])
+static int32_t add_product(struct nuc_ltb *d, int32_t a, int32_t b)
 {
-    int32_t y = activation(n, shape[0], shape[1], shape[2], shape[3], tensor(n, from)->quant);
+    const struct nuc_lt_tensor t = *nuc_ltb_at(d, a);
+    int32_t y = shaped(d, "product", a, LIST(t.shape[0], t.shape[1], t.shape[2], nuc_ltb_at(d, b)->shape[3]));
 
-    step(n, NUC_LT_RESHAPE, (const int32_t[]){from, integers(n, shape, 4, 4)}, 2, y);
-    return y;
-}
-
-static int32_t add_permuted(struct net *n, int32_t from, const int32_t perm[4])
-{
-    const int32_t *x = tensor(n, from)->shape;
-    int32_t y = activation(n, x[perm[0]], x[perm[1]], x[perm[2]], x[perm[3]], tensor(n, from)->quant);
-
-    step(n, NUC_LT_TRANSPOSE, (const int32_t[]){from, integers(n, perm, 4, 4)}, 2, y);
-    return y;
-}
-
-static int32_t add_product(struct net *n, int32_t a, int32_t b, struct nuc_lt_quant quant)
-{
-    const int32_t *x = tensor(n, a)->shape;
-    int32_t y = activation(n, x[0], x[1], x[2], tensor(n, b)->shape[3], quant);
-
-    step(n, NUC_LT_BATCH_MATMUL, (const int32_t[]){a, b}, 2, y);
+    nuc_ltb_op(d, NUC_LT_BATCH_MATMUL, (const int32_t[]){a, b}, 2, y);
     return y;
 }
 
@@ -809,43 +598,39 @@ static void heads_are_read(struct nuc_context *cx, void *arg)
     } rows[] = {{true, false, 0}, {false, false, 3}, {false, true, 3}};
 
     for (uint32_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
-        struct net n = net_new(cx, 15 + i);
-        struct nuc_lt_quant quant = quantization(cx, 0.06f, 3);
-        int32_t x = add_pointwise(&n, 0, 3 * 6, quant), parts[3];
-        const int32_t h = tensor(&n, x)->shape[1], w = tensor(&n, x)->shape[2];
+        struct nuc_ltb *d = net_new(cx, 15 + i);
+        int32_t x = add_pointwise(d, 0, 3 * 6, parameters(cx, 0.06f, 3)), parts[3];
+        const int32_t h = nuc_ltb_at(d, x)->shape[1], w = nuc_ltb_at(d, x)->shape[2];
         const int32_t seen[4] = {rows[i].merges_rows || rows[i].merges_heads ? 1 : h,
                                  rows[i].merges_rows    ? h * w
                                  : rows[i].merges_heads ? h
                                                         : w,
                                  rows[i].merges_heads ? w * 2 : 2, 3};
         for (int32_t k = 0; k < 3; k++) {
-            int32_t part = add_view(&n, add_slice(&n, x, 3, 6 * k, 6), seen);
-            part = add_permuted(&n, part, k == 1 ? (const int32_t[]){0, 2, 3, 1} : (const int32_t[]){0, 2, 1, 3});
-            const int32_t *of = tensor(&n, part)->shape;
-            parts[k] = add_view(&n, part, (const int32_t[]){1, of[0] * of[1], of[2], of[3]});
+            int32_t part = reshaped(d, sliced(d, x, 3, 6 * k, 6), seen, 4);
+            part = permuted(d, part, k == 1 ? (const int32_t[]){0, 2, 3, 1} : (const int32_t[]){0, 2, 1, 3}, 4);
+            const int32_t *of = nuc_ltb_at(d, part)->shape;
+            parts[k] = reshaped(d, part, LIST(1, of[0] * of[1], of[2], of[3]));
         }
-        add_product(&n, add_product(&n, parts[0], parts[1], quant), parts[2], quant);
-        set_outputs(&n, false);
-        const struct nuc_neutron_image *image = same_with_tables(&n);
-        assert_int_equal(image->n_calls, 3 + rows[i].copies);
+        add_product(d, add_product(d, parts[0], parts[1]), parts[2]);
+        assert_int_equal(same_with_tables(d)->n_calls, 3 + rows[i].copies);
     }
 }
 
 /* Features that each layer adds to those before: all lie in the last concatenation but the input, which is copied. */
 static void nested_concatenations(struct nuc_context *cx, void *arg)
 {
-    struct net n = net_new(cx, 14);
-    struct nuc_lt_quant quant = tensor(&n, 0)->quant;
+    struct nuc_ltb *d = net_new(cx, 14);
+    struct nuc_lt_quant quant = nuc_ltb_at(d, 0)->quant;
     int32_t features[5] = {0};
     uint32_t copies = 0;
 
     for (uint32_t i = 1; i < 5; i++) {
-        int32_t all = i == 1 ? 0 : add_concat(&n, features, i, 3);
-        features[i] = add_pointwise(&n, add_pointwise(&n, all, 9, quantization(cx, 0.06f, 3)), (int32_t)i, quant);
+        int32_t all = i == 1 ? 0 : all_joined(d, features, i, 3);
+        features[i] = add_pointwise(d, add_pointwise(d, all, 9, parameters(cx, 0.06f, 3)), (int32_t)i, quant);
     }
-    add_pointwise(&n, add_concat(&n, features, 5, 3), 2, quant);
-    set_outputs(&n, false);
-    const struct nuc_neutron_image *image = same_with_tables(&n);
+    add_pointwise(d, all_joined(d, features, 5, 3), 2, quant);
+    const struct nuc_neutron_image *image = same_with_tables(d);
     for (uint32_t i = 0; i < image->n_calls; i++)
         copies += strcmp(image->calls[i].opcode, "COPY") == 0;
     assert_true(copies <= 4); /* the input, for each concatenation */
@@ -855,16 +640,14 @@ static void nested_concatenations(struct nuc_context *cx, void *arg)
 /* The branch that needs much memory for a short time runs before the one whose result is kept meanwhile. */
 static void order_of_branches(struct nuc_context *cx, void *arg)
 {
-    struct net n = net_new(cx, 8);
-    const struct nuc_lt_tensor x = *tensor(&n, 0);
-    struct nuc_lt_quant quant = quantization(cx, 0.06f, 3);
-    size_t pixels = (size_t)(x.shape[1] * x.shape[2]);
+    struct nuc_ltb *d = net_new(cx, 8);
+    struct nuc_lt_quant quant = parameters(cx, 0.06f, 3);
+    size_t pixels = size_of(d, 0) / (size_t)nuc_ltb_at(d, 0)->shape[3];
 
-    int32_t kept = add_pointwise(&n, 0, 16, quant), large = add_pointwise(&n, 0, 64, quant);
-    int32_t sum = add_elementwise(&n, NUC_LT_ADD, kept, add_pointwise(&n, large, 16, quant), quant);
-    add_pointwise(&n, sum, 2, quant);
-    set_outputs(&n, false);
-    const struct nuc_neutron_image *image = nuc_convert_litert(cx, n.m, NULL);
+    int32_t kept = add_pointwise(d, 0, 16, quant), large = add_pointwise(d, 0, 64, quant);
+    int32_t small = add_pointwise(d, large, 16, quant);
+    add_pointwise(d, add_elementwise(d, NUC_LT_ADD, kept, small, quant), 2, quant);
+    const struct nuc_neutron_image *image = converted(d);
     assert_int_equal(image->scratch_size, pixels * (64 + 16));
     assert_true(image->scratch_proven);
 }
@@ -872,68 +655,55 @@ static void order_of_branches(struct nuc_context *cx, void *arg)
 /* Both convolutions take the pad, so that nothing is left of it. */
 static void shared_pad(struct nuc_context *cx, void *arg)
 {
-    struct net n = net_new(cx, 9);
-    struct nuc_lt_quant quant = quantization(cx, 0.06f, 3);
+    struct nuc_ltb *d = net_new(cx, 9);
+    struct nuc_lt_quant quant = parameters(cx, 0.06f, 3);
 
-    add_pad(&n, (int32_t)tensor(&n, 0)->quant.zero_point[0]);
-    int32_t padded = n.last, parts[2] = {add_pointwise(&n, padded, 2, quant), add_pointwise(&n, padded, 2, quant)};
-    add_concat(&n, parts, 2, 3);
-    set_outputs(&n, false);
-    assert_int_equal(nuc_convert_litert(cx, n.m, NULL)->n_calls, 2);
+    int32_t padded = add_pad(d, 0, zero_point(d, 0)), a = add_pointwise(d, padded, 2, quant);
+    joined(d, a, add_pointwise(d, padded, 2, quant), 3);
+    assert_int_equal(converted(d)->n_calls, 2);
 }
 
 /* A clamp and a table go through the transposes and the slice before them. */
 static void functions_behind_moves(struct nuc_context *cx, void *arg)
 {
-    struct net n = net_new(cx, 10);
-    struct nuc_lt_quant quant = quantization(cx, 0.06f, 3);
+    struct nuc_ltb *d = net_new(cx, 10);
+    struct nuc_lt_quant quant = parameters(cx, 0.06f, 3);
 
-    add_pointwise(&n, 0, 4, quant);
-    add_transpose(&n);
-    const struct nuc_lt_tensor y = *tensor(&n, n.last);
-    step(&n, NUC_LT_RELU6, &n.last, 1, activation(&n, 1, y.shape[1], y.shape[2], y.shape[3], quant));
-    add_requantized(&n, n.last, quantization(cx, 0.05f, -3));
-    add_transpose(&n);
-    add_slice(&n, n.last, 1, 1, 2);
-    add_requantized(&n, n.last, quant);
-    set_outputs(&n, false);
-    const struct nuc_neutron_image *image = nuc_convert_litert(cx, n.m, NULL);
-    assert_int_equal(image->n_calls, 4); /* convolution with a table, copy, copy, copy */
+    int32_t x = unary(d, NUC_LT_RELU6, add_transpose(d, add_pointwise(d, 0, 4, quant)));
+    x = add_transpose(d, add_requantized(d, x, parameters(cx, 0.05f, -3)));
+    add_requantized(d, sliced(d, x, 1, 1, 2), quant);
+    assert_int_equal(converted(d)->n_calls, 4); /* convolution with a table, copy, copy, copy */
 }
 
 static void unknown_operator(struct nuc_context *cx, void *arg)
 {
-    struct net n = net_new(cx, 1);
+    struct nuc_ltb *d = net_new(cx, 1);
 
-    add_function(&n, 31);
-    set_outputs(&n, false);
-    nuc_convert_litert(cx, n.m, NULL);
+    unary(d, 31, 0);
+    converted(d);
 }
 
 static void float_tensor(struct nuc_context *cx, void *arg)
 {
-    struct net n = net_new(cx, 1);
+    struct nuc_ltb *d = net_new(cx, 1);
 
-    add_function(&n, NUC_LT_RELU);
-    tensor(&n, n.last)->dtype = NUC_F32;
-    set_outputs(&n, false);
-    nuc_convert_litert(cx, n.m, NULL);
+    nuc_ltb_at(d, unary(d, NUC_LT_RELU, 0))->dtype = NUC_F32;
+    converted(d);
 }
 
 static void short_constant(struct nuc_context *cx, void *arg)
 {
-    struct net n = net_new(cx, 1);
+    struct nuc_ltb *d = net_new(cx, 1);
 
-    add_conv(&n);
-    tensor(&n, n.m->subgraphs[0].ops[0].inputs[1])->data.size--;
-    set_outputs(&n, false);
-    nuc_convert_litert(cx, n.m, NULL);
+    convolved(d, 0);
+    nuc_ltb_at(d, last_op(d)->inputs[1])->data.size--;
+    converted(d);
 }
 
 static void refusals_name_the_operator(void **state)
 {
     expect_failure(unknown_operator, NULL, NUC_UNSUPPORTED, "operator 0 (BUILTIN_31): has no kernel");
-    expect_failure(float_tensor, NULL, NUC_UNSUPPORTED, "operator 0 (RELU): tensor 't1' is float32");
+    expect_failure(float_tensor, NULL, NUC_UNSUPPORTED, "operator 0 (RELU): tensor 'v' is float32");
     expect_failure(short_constant, NULL, NUC_BAD_INPUT, "bytes of data");
 }
 
@@ -955,7 +725,6 @@ int main(void)
         CONTEXT_TEST(shared_pad),
         CONTEXT_TEST(functions_behind_moves),
         cmocka_unit_test(refusals_name_the_operator),
-
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
