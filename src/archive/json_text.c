@@ -16,11 +16,6 @@
 
 /* ---- memory ---- */
 
-static void release(void *object)
-{
-    nuc_json_text_close(object);
-}
-
 /* Memory that is given back before the arena goes. */
 static void *allocate(struct nuc_context *cx, size_t size)
 {
@@ -37,6 +32,16 @@ static void give_back(struct nuc_context *cx, void *block)
         cx->allocator.allocate(cx->allocator.user, block, 0);
 }
 
+/* Indexes are the arena's. */
+static void release(void *object)
+{
+    struct nuc_json_text *t = object;
+
+    give_back(t->cx, t->text);
+    give_back(t->cx, t->tokens);
+    *t = (struct nuc_json_text){.cx = t->cx};
+}
+
 struct nuc_json_text *nuc_json_text_new(struct nuc_context *cx, size_t size)
 {
     struct nuc_json_text *t = nuc_alloc(cx, sizeof *t);
@@ -50,11 +55,12 @@ struct nuc_json_text *nuc_json_text_new(struct nuc_context *cx, size_t size)
 
 void nuc_json_text_close(struct nuc_json_text *t)
 {
-    give_back(t->cx, t->text);
-    give_back(t->cx, t->tokens);
-    for (size_t i = 0; i < t->n_indexes; i++)
-        give_back(t->cx, t->indexes[i]);
-    *t = (struct nuc_json_text){.cx = t->cx};
+    for (size_t i = 0; i < t->n_indexes; i++) {
+        nuc_give_back(t->cx, t->indexes[i].items, t->indexes[i].count * sizeof *t->indexes[i].items);
+        nuc_index_free(t->cx, &t->indexes[i].keys);
+    }
+    nuc_give_back(t->cx, t->indexes, t->indexes_capacity * sizeof *t->indexes);
+    release(t);
 }
 
 /* ---- parsing ---- */
@@ -319,78 +325,57 @@ uint32_t nuc_json_text_next(const struct nuc_json_text *t, uint32_t i)
 }
 
 /* NULL: it is not long. */
-static uint32_t *index_of(const struct nuc_json_text *t, uint32_t container)
+static const struct nuc_json_index *index_of(const struct nuc_json_text *t, uint32_t container)
 {
     const uint32_t count = t->tokens[container + 2];
 
-    return (count & MARK) == 0 ? NULL : t->indexes[count & ~MARK];
+    return (count & MARK) == 0 ? NULL : &t->indexes[count & ~MARK];
 }
 
 uint32_t nuc_json_text_count(const struct nuc_json_text *t, uint32_t i)
 {
-    const uint32_t *index = index_of(t, i);
+    const struct nuc_json_index *index = index_of(t, i);
 
-    return index != NULL ? index[0] : t->tokens[i + 2];
+    return index != NULL ? index->count : t->tokens[i + 2];
 }
 
 /* ---- long lists and objects ---- */
-
-static uint32_t hash_of(const char *key)
-{
-    uint32_t h = 2166136261u; /* FNV-1a */
-
-    for (; *key != '\0'; key++)
-        h = (h ^ (uint8_t)*key) * 16777619u;
-    return h ^ h >> 15;
-}
-
-static uint32_t table_size(uint32_t count)
-{
-    uint32_t size = 2 * SHORT;
-
-    while (size < 2 * count)
-        size *= 2;
-    return size;
-}
 
 static const char *key_text(const struct nuc_json_text *t, uint32_t token)
 {
     return text_at(t, token) + 1;
 }
 
-/* The slot of a key in the table of a long object, or the free one where it would go. */
-static uint32_t *slot(const struct nuc_json_text *t, uint32_t *index, const char *key)
+/* 0: it is not there. */
+static uint32_t find_key(const struct nuc_json_text *t, const struct nuc_index *keys, const char *key, uint32_t hash)
 {
-    uint32_t size = table_size(index[0]), *table = index + 1;
-    uint32_t i = hash_of(key) & (size - 1);
-
-    while (table[i] != 0 && strcmp(key_text(t, table[i]), key) != 0)
-        i = (i + 1) & (size - 1);
-    return &table[i];
+    for (struct nuc_index_search s = nuc_index_search(keys, hash); nuc_index_next(&s);) {
+        if (strcmp(key_text(t, s.place), key) == 0)
+            return s.place;
+    }
+    return 0;
 }
 
-/* Room for `size` numbers, all 0, behind the number of members. */
-static uint32_t *add_index(struct nuc_json_text *t, uint32_t container, uint32_t count, uint32_t size)
+static struct nuc_json_index *add_index(struct nuc_json_text *t, uint32_t container, uint32_t count)
 {
     t->indexes = nuc_grow(t->cx, t->indexes, &t->indexes_capacity, t->n_indexes + 1, sizeof *t->indexes);
-    uint32_t *index = allocate(t->cx, ((size_t)size + 1) * sizeof *index);
     t->tokens[container + 2] = MARK | (uint32_t)t->n_indexes;
-    t->indexes[t->n_indexes++] = index;
-    memset(index, 0, ((size_t)size + 1) * sizeof *index);
-    index[0] = count;
-    return index;
+    t->indexes[t->n_indexes] = (struct nuc_json_index){.count = count};
+    return &t->indexes[t->n_indexes++];
 }
 
 /* False when a key is there twice. */
 static bool index_members(struct nuc_json_text *t, uint32_t object, uint32_t count)
 {
-    uint32_t key = nuc_json_text_first(object), *index = add_index(t, object, count, table_size(count));
+    struct nuc_index *keys = &add_index(t, object, count)->keys;
+    uint32_t key = nuc_json_text_first(object);
 
+    nuc_index_reserve(t->cx, keys, count);
     for (uint32_t i = 0; i < count; i++) {
-        uint32_t *place = slot(t, index, key_text(t, key));
-        if (*place != 0)
+        const uint32_t hash = nuc_index_text(key_text(t, key));
+        if (find_key(t, keys, key_text(t, key), hash) != 0)
             return false;
-        *place = key;
+        nuc_index_add(t->cx, keys, hash, key);
         key = nuc_json_text_next(t, key + 1);
     }
     return true;
@@ -419,9 +404,10 @@ static bool finish(struct parser *p, uint32_t container, bool is_object, uint32_
     if (is_object && (count > SHORT ? !index_members(t, container, count) : repeats_key(t, container, count)))
         return wrong(p, "duplicate object key");
     if (!is_object && count > SHORT) {
-        uint32_t item = nuc_json_text_first(container), *index = add_index(t, container, count, count);
+        uint32_t item = nuc_json_text_first(container), *items = nuc_alloc_array(t->cx, count, sizeof *items);
+        add_index(t, container, count)->items = items;
         for (uint32_t i = 0; i < count; i++) {
-            index[i + 1] = item;
+            items[i] = item;
             item = nuc_json_text_next(t, item);
         }
     }
@@ -568,10 +554,11 @@ double nuc_json_text_number(const struct nuc_json_text *t, uint32_t i)
 
 uint32_t nuc_json_text_member(const struct nuc_json_text *t, uint32_t object, const char *wanted)
 {
-    uint32_t at = nuc_json_text_first(object), *index = index_of(t, object);
+    const struct nuc_json_index *index = index_of(t, object);
+    uint32_t at = nuc_json_text_first(object);
 
     if (index != NULL) {
-        uint32_t found = *slot(t, index, wanted);
+        uint32_t found = find_key(t, &index->keys, wanted, nuc_index_text(wanted));
         return found == 0 ? 0 : found + 1;
     }
     for (uint32_t left = t->tokens[object + 2]; left > 0; left--) {
@@ -584,12 +571,13 @@ uint32_t nuc_json_text_member(const struct nuc_json_text *t, uint32_t object, co
 
 uint32_t nuc_json_text_item(const struct nuc_json_text *t, uint32_t array, uint32_t index)
 {
-    uint32_t at = nuc_json_text_first(array), *items = index_of(t, array);
+    const struct nuc_json_index *long_list = index_of(t, array);
+    uint32_t at = nuc_json_text_first(array);
 
     if (index >= nuc_json_text_count(t, array))
         return 0;
-    if (items != NULL)
-        return items[index + 1];
+    if (long_list != NULL)
+        return long_list->items[index];
     for (; index > 0; index--)
         at = nuc_json_text_next(t, at);
     return at;

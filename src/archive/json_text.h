@@ -10,7 +10,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "host/context.h"
+#include "host/index.h"
 
 enum nuc_json_type {
     NUC_JSON_ABSENT,
@@ -24,6 +24,12 @@ enum nuc_json_type {
     NUC_JSON_NULL
 };
 
+struct nuc_json_index {
+    uint32_t count;
+    uint32_t *items;       /* of a list */
+    struct nuc_index keys; /* of an object: tokens by text */
+};
+
 struct nuc_json_text {
     struct nuc_context *cx;
     char *text; /* strings end with a NUL where their quotation mark was, or before */
@@ -34,9 +40,7 @@ struct nuc_json_text {
      */
     uint32_t *tokens;
     size_t n_tokens, most_tokens;
-    /* Of a long object or list, whose number of members is marked: that number; a hash table of its keys, or its items.
-     */
-    uint32_t **indexes;
+    struct nuc_json_index *indexes; /* of long objects and lists, whose numbers of members are marked */
     size_t n_indexes, indexes_capacity;
     int line;         /* where it ends to be JSON */
     const char *what; /* is wrong; NULL: nothing */

@@ -2,7 +2,7 @@
 #include <string.h>
 
 #include "explain/explain.h"
-#include "host/hash.h"
+#include "host/index.h"
 #include "npu/support/support.h"
 
 bool nuc_is_same_call(const struct nuc_node *a, const struct nuc_node *b)
@@ -115,33 +115,26 @@ uint64_t nuc_explain_lost(const struct nuc_explanation *e, const struct nuc_expl
     return loses && row->cpu_cycles > row->npu_cycles ? row->cpu_cycles - row->npu_cycles : 0;
 }
 
-/* Hash table of causes by the call that they are: number of the cause + 1, 0 in a free slot. */
-struct cause_table {
-    uint32_t *slots;
-    size_t size; /* a power of two */
-};
-
-static uint64_t hash_of_call(const struct nuc_node *node)
+static uint32_t hash_of_call(const struct nuc_node *node)
 {
     const char *call = node->source->call;
 
-    return call != NULL ? nuc_hash_text(NUC_HASH_OF_NOTHING, call) : node->id * 2654435761u;
+    return call != NULL ? nuc_index_text(call) : nuc_index_number(node->id);
 }
 
 /* Parts of one operator of the model are one cause. */
-static uint32_t cause_of_root(struct nuc_explanation *e, const struct cause_table *table, uint32_t root)
+static uint32_t cause_of_root(struct nuc_context *cx, struct nuc_explanation *e, struct nuc_index *causes,
+                              uint32_t root)
 {
     const struct nuc_node *node = e->rows[root].node;
-    size_t i = (size_t)hash_of_call(node) & (table->size - 1);
 
-    for (; table->slots[i] != 0; i = (i + 1) & (table->size - 1)) {
-        uint32_t cause = table->slots[i] - 1;
-        if (nuc_is_same_call(e->rows[e->causes[cause].root].node, node))
-            return cause;
+    for (struct nuc_index_search s = nuc_index_search(causes, hash_of_call(node)); nuc_index_next(&s);) {
+        if (nuc_is_same_call(e->rows[e->causes[s.place].root].node, node))
+            return s.place;
     }
+    nuc_index_add(cx, causes, hash_of_call(node), e->n_causes);
     e->causes[e->n_causes] = (struct nuc_explain_cause){.root = root, .trial = NUC_NO_TRIAL};
-    table->slots[i] = ++e->n_causes;
-    return e->n_causes - 1;
+    return e->n_causes++;
 }
 
 /* An operator that the NPU does not have says more than one whose neighbour is in float; else what loses more. */
@@ -160,12 +153,9 @@ static void choose_root(const struct nuc_explanation *e, struct nuc_explain_caus
 void nuc_explain_causes(struct nuc_context *cx, struct nuc_explanation *e)
 {
     struct tracing t = {.cx = cx, .e = e};
-    struct cause_table table = {.size = 16};
+    struct nuc_index causes = {NULL};
 
     index_rows(&t);
-    while (table.size < 2 * (size_t)e->n_rows)
-        table.size *= 2;
-    table.slots = nuc_alloc_array(cx, table.size, sizeof *table.slots);
     uint32_t *seen = nuc_alloc_array(cx, (size_t)e->n_rows + 1, sizeof *seen);
     e->causes = nuc_alloc_array(cx, (size_t)e->n_rows + 1, sizeof *e->causes);
     for (uint32_t i = 0; i < e->n_rows; i++) {
@@ -174,7 +164,7 @@ void nuc_explain_causes(struct nuc_context *cx, struct nuc_explanation *e)
         if (!row->is_operator || row->partition != NULL)
             continue;
         uint32_t root = root_of(&t, i, seen);
-        row->cause = cause_of_root(e, &table, root);
+        row->cause = cause_of_root(cx, e, &causes, root);
         choose_root(e, &e->causes[row->cause], root);
     }
     for (uint32_t i = 0; i < e->n_rows; i++) {

@@ -2,13 +2,13 @@
 
 #include <string.h>
 
+#include "host/index.h"
 #include "host/text.h"
 
 /* ---- texts and what is known of them ---- */
 
 struct entry {
     const char *text;
-    uint32_t hash;
     uint32_t next_suffix;
     const char *owner; /* the call that has the label */
     /* Of a module: calls of operators in it, those that compute, and whether these are all of one operator. */
@@ -22,57 +22,33 @@ struct entry {
 
 struct table {
     struct nuc_context *cx;
-    size_t used, capacity; /* a power of 2 */
     struct entry *entries;
+    size_t used, capacity;
+    struct nuc_index index;
 };
-
-static struct entry *find(const struct table *t, const char *text, size_t length, uint32_t hash)
-{
-    size_t i = hash & (t->capacity - 1);
-
-    while (t->entries[i].text != NULL &&
-           (t->entries[i].hash != hash || strncmp(t->entries[i].text, text, length) != 0 ||
-            t->entries[i].text[length] != '\0'))
-        i = (i + 1) & (t->capacity - 1);
-    return &t->entries[i];
-}
 
 /* Texts stay. */
 static void free_table(struct table *t)
 {
     nuc_give_back(t->cx, t->entries, t->capacity * sizeof *t->entries);
-}
-
-static void grow(struct table *t)
-{
-    struct table larger = {t->cx, t->used, t->capacity == 0 ? 256 : 2 * t->capacity, NULL};
-
-    larger.entries = nuc_alloc_array(t->cx, larger.capacity, sizeof *larger.entries);
-    for (size_t i = 0; i < t->capacity; i++) {
-        const struct entry *e = &t->entries[i];
-        if (e->text != NULL)
-            *find(&larger, e->text, strlen(e->text), e->hash) = *e;
-    }
-    free_table(t);
-    *t = larger;
+    nuc_index_free(t->cx, &t->index);
 }
 
 /* The entry of the first `length` characters of a text; valid until the next one. */
 static struct entry *entry_of(struct table *t, const char *text, size_t length)
 {
-    uint32_t hash = 2166136261u;
-    /* FNV-1a */
-    for (size_t i = 0; i < length; i++)
-        hash = (hash ^ (unsigned char)text[i]) * 16777619u;
-    if (2 * t->used >= t->capacity)
-        grow(t);
-    struct entry *e = find(t, text, length, hash);
-    if (e->text == NULL) {
-        *e = (struct entry){.text = text[length] == '\0' ? text : nuc_format(t->cx, "%.*s", (int)length, text),
-                            .hash = hash};
-        t->used++;
+    const uint32_t hash = nuc_index_characters(NUC_INDEX_NOTHING, text, length);
+
+    for (struct nuc_index_search s = nuc_index_search(&t->index, hash); nuc_index_next(&s);) {
+        struct entry *e = &t->entries[s.place];
+        if (strncmp(e->text, text, length) == 0 && e->text[length] == '\0')
+            return e;
     }
-    return e;
+    nuc_index_add(t->cx, &t->index, hash, (uint32_t)t->used);
+    t->entries = nuc_grow(t->cx, t->entries, &t->capacity, t->used + 1, sizeof *t->entries);
+    t->entries[t->used] =
+        (struct entry){.text = text[length] == '\0' ? text : nuc_format(t->cx, "%.*s", (int)length, text)};
+    return &t->entries[t->used++];
 }
 
 /* ---- operators of a model as written ---- */

@@ -5,6 +5,8 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "host/index.h"
+
 struct entry {
     const char *name;
     struct nuc_node *node; /* NULL: the node of that name is removed */
@@ -12,83 +14,45 @@ struct entry {
     uint32_t hash;         /* of the name: tables grow without reading it */
 };
 
-/* Other names are told apart without looking at their entries. */
-struct slot {
-    uint32_t place; /* of an entry + 1; 0: none */
-    uint32_t hash;
-};
-
-/*
- * Entries lie in the order in which names came, which is nearly that of the nodes: to walk over these is to walk over
- * them. Slots, by hash with open addressing, are few bytes. Neither shrinks.
- */
+/* Entries lie in the order in which names came, which is nearly that of the nodes. They do not become fewer. */
 struct nuc_name_table {
     struct entry *entries;
-    uint32_t used;
-    struct slot *slots;
-    uint32_t capacity;            /* of slots: a power of two */
+    uint32_t used, capacity;
+    struct nuc_index index;
     struct nuc_sub_arena *memory; /* of a long table, which goes when the table grows; NULL: the arena it is made in */
 };
 
-#define SHORT_TABLE 64u /* slots */
+#define SHORT_TABLE 64u /* entries */
 #define LONG_TABLE 4096u
 #define NONE UINT32_MAX
 
-/* FNV-1a, from a hash of what comes before on. */
-#define HASH_OF_NOTHING 2166136261u
-
-static uint32_t hash_on(uint32_t h, const char *text)
-{
-    for (; *text != '\0'; text++)
-        h = (h ^ (uint8_t)*text) * 16777619u;
-    return h;
-}
-
-/* The low bits of FNV-1a say little of the last characters, in which names differ. */
-static uint32_t first_slot(const struct nuc_name_table *t, uint32_t hash)
-{
-    return (hash ^ hash >> 15) & (t->capacity - 1);
-}
-
 static uint32_t find(const struct nuc_name_table *t, const char *name, uint32_t hash)
 {
-    for (uint32_t i = first_slot(t, hash); t->slots[i].place != 0; i = (i + 1) & (t->capacity - 1)) {
-        uint32_t place = t->slots[i].place - 1;
-        if (t->slots[i].hash == hash && (t->entries[place].name == name || strcmp(t->entries[place].name, name) == 0))
-            return place;
+    for (struct nuc_index_search s = nuc_index_search(&t->index, hash); nuc_index_next(&s);) {
+        if (t->entries[s.place].name == name || strcmp(t->entries[s.place].name, name) == 0)
+            return s.place;
     }
     return NONE;
 }
 
-static void put_in_slot(struct nuc_name_table *t, uint32_t place)
+static void add(struct nuc_context *cx, struct nuc_name_table *t, struct entry entry)
 {
-    uint32_t hash = t->entries[place].hash, i = first_slot(t, hash);
-
-    while (t->slots[i].place != 0)
-        i = (i + 1) & (t->capacity - 1);
-    t->slots[i] = (struct slot){place + 1, hash};
-}
-
-/* Three quarters of the slots are used. */
-static uint32_t room(uint32_t capacity)
-{
-    return capacity / 4 * 3;
+    nuc_index_add(cx, &t->index, entry.hash, t->used);
+    t->entries[t->used++] = entry;
 }
 
 static void grow(struct nuc_context *cx, struct nuc_name_table *t, uint32_t capacity)
 {
-    struct nuc_name_table larger = {.used = t->used, .capacity = capacity};
+    struct nuc_name_table larger = {.capacity = capacity};
 
     if (capacity >= LONG_TABLE)
         larger.memory = nuc_enter_sub_arena(cx);
-    larger.entries = nuc_alloc_array(cx, room(capacity), sizeof *larger.entries);
-    larger.slots = nuc_alloc_array(cx, capacity, sizeof *larger.slots);
+    larger.entries = nuc_alloc_array(cx, capacity, sizeof *larger.entries);
+    nuc_index_reserve(cx, &larger.index, capacity);
     if (larger.memory != NULL)
         nuc_leave_sub_arena(cx, larger.memory);
-    for (uint32_t i = 0; i < t->used; i++) {
-        larger.entries[i] = t->entries[i];
-        put_in_slot(&larger, i);
-    }
+    for (uint32_t i = 0; i < t->used; i++)
+        add(cx, &larger, t->entries[i]);
     nuc_free_sub_arena(t->memory);
     *t = larger;
 }
@@ -110,29 +74,28 @@ void nuc_names_reserve(struct nuc_graph *g, size_t count)
 {
     uint32_t capacity = g->names->capacity;
 
-    while (room(capacity) < count && capacity <= UINT32_MAX / 2)
+    while (capacity < count && capacity <= UINT32_MAX / 2)
         capacity *= 2;
     if (capacity > g->names->capacity)
         grow(g->cx, g->names, capacity);
 }
 
 /* The names that nodes have, without reading them; NULL: for the same nodes. */
-static void take_names(struct nuc_name_table *to, const struct nuc_name_table *from, struct nuc_node *const *copies)
+static void take_names(struct nuc_graph *to, const struct nuc_name_table *from, struct nuc_node *const *copies)
 {
     for (uint32_t i = 0; i < from->used; i++) {
         const struct entry *e = &from->entries[i];
         if (e->node == NULL)
             continue;
-        to->entries[to->used] =
-            (struct entry){.name = e->name, .node = copies == NULL ? e->node : copies[e->node->id], .hash = e->hash};
-        put_in_slot(to, to->used++);
+        struct nuc_node *node = copies == NULL ? e->node : copies[e->node->id];
+        add(to->cx, to->names, (struct entry){.name = e->name, .node = node, .hash = e->hash});
     }
 }
 
 void nuc_names_copy(struct nuc_graph *to, const struct nuc_graph *from, struct nuc_node *const *copies)
 {
     nuc_names_reserve(to, from->n_nodes);
-    take_names(to->names, from->names, copies);
+    take_names(to, from->names, copies);
 }
 
 static uint32_t enter(struct nuc_graph *g, const char *name, uint32_t hash, bool lasts)
@@ -143,9 +106,8 @@ static uint32_t enter(struct nuc_graph *g, const char *name, uint32_t hash, bool
     if (place != NONE)
         return place;
     nuc_names_reserve(g, (size_t)t->used + 1);
-    t->entries[t->used] = (struct entry){.name = lasts ? name : nuc_strdup(g->cx, name), .hash = hash};
-    put_in_slot(t, t->used);
-    return t->used++;
+    add(g->cx, t, (struct entry){.name = lasts ? name : nuc_strdup(g->cx, name), .hash = hash});
+    return t->used - 1;
 }
 
 /* "wanted_7", which may be the name that the node has. */
@@ -167,7 +129,7 @@ static const char *with_suffix(struct nuc_graph *g, const struct nuc_node *node,
 static const char *claim(struct nuc_graph *g, struct nuc_node *node, const char *wanted, bool lasts)
 {
     struct nuc_name_table *t = g->names;
-    uint32_t base = enter(g, wanted, hash_on(HASH_OF_NOTHING, wanted), lasts), own = base;
+    uint32_t base = enter(g, wanted, nuc_index_text(wanted), lasts), own = base;
 
     while (t->entries[own].node != NULL) {
         char text[MAX_SUFFIX];
@@ -178,7 +140,8 @@ static const char *claim(struct nuc_graph *g, struct nuc_node *node, const char 
             *--p = (char)('0' + number % 10);
         *--p = '_';
         const char *suffix = p;
-        own = enter(g, with_suffix(g, node, wanted, suffix), hash_on(t->entries[base].hash, suffix), true);
+        uint32_t hash = nuc_index_characters(t->entries[base].hash, suffix, strlen(suffix));
+        own = enter(g, with_suffix(g, node, wanted, suffix), hash, true);
     }
     t->entries[own].node = node;
     return t->entries[own].name;
@@ -215,7 +178,7 @@ const char *nuc_claim_name(struct nuc_graph *g, struct nuc_node *node, const cha
 
 static uint32_t place_of(const struct nuc_graph *g, const char *name)
 {
-    return find(g->names, name, hash_on(HASH_OF_NOTHING, name));
+    return find(g->names, name, nuc_index_text(name));
 }
 
 void nuc_release_name(struct nuc_graph *g, const struct nuc_node *node)
@@ -255,7 +218,7 @@ static struct nuc_name_table forget_names(struct nuc_graph *g)
     struct nuc_name_table before = *g->names;
 
     *g->names = (struct nuc_name_table){.capacity = SHORT_TABLE / 2};
-    nuc_names_reserve(g, g->n_nodes + room(SHORT_TABLE));
+    nuc_names_reserve(g, g->n_nodes + SHORT_TABLE);
     return before;
 }
 
@@ -269,7 +232,7 @@ void nuc_renumber(struct nuc_graph *g)
 {
     struct nuc_name_table before = forget_names(g);
 
-    take_names(g->names, &before, NULL);
+    take_names(g, &before, NULL);
     nuc_names_free(&before);
     g->next_id = 0;
     for (struct nuc_node *n = g->first; n != NULL; n = n->next)

@@ -7,6 +7,7 @@
 #include <sys/stat.h>
 
 #include "host/file.h"
+#include "host/index.h"
 #include "host/process.h"
 #include "host/text.h"
 
@@ -239,13 +240,51 @@ static void threads_are_seen(void **state)
     assert_true(nuc_has_one_thread());
 }
 
+/* Every place of a hash comes, first the one that was added first, and no other; neighbours have slots side by side. */
+static void places_are_found_by_hash(void **state)
+{
+    struct nuc_context *cx = nuc_context_new(NULL);
+    struct nuc_index x = {NULL};
+    char text[16];
+
+    (void)state;
+    struct nuc_index_search none = nuc_index_search(&x, nuc_index_text("conv_0"));
+    assert_false(nuc_index_next(&none));
+    for (uint32_t i = 0; i < 5000; i++) {
+        snprintf(text, sizeof text, "conv_%u", i % 4000);
+        nuc_index_add(cx, &x, nuc_index_text(text), i);
+    }
+    for (uint32_t i = 0; i < 6000; i++) {
+        snprintf(text, sizeof text, "conv_%u", i);
+        assert_int_equal(nuc_index_text(text),
+                         nuc_index_characters(nuc_index_text("conv_"), text + 5, strlen(text + 5)));
+        struct nuc_index_search s = nuc_index_search(&x, nuc_index_text(text));
+        for (uint32_t place = i; place < 5000 && i < 4000; place += 4000) {
+            assert_true(nuc_index_next(&s));
+            assert_int_equal(s.place, place);
+        }
+        assert_false(nuc_index_next(&s));
+    }
+    for (uint32_t i = 0; i < 4000; i++) {
+        snprintf(text, sizeof text, "conv_%u", i);
+        uint32_t slot = nuc_index_search(&x, nuc_index_text(text)).at;
+        text[strlen(text) - 1] = '0';
+        assert_int_equal(nuc_index_search(&x, nuc_index_text(text)).at / 16, slot / 16);
+    }
+    nuc_index_free(cx, &x);
+    nuc_index_add(cx, &x, nuc_index_number(7), 1);
+    struct nuc_index_search again = nuc_index_search(&x, nuc_index_number(7));
+    assert_true(nuc_index_next(&again) && again.place == 1);
+    nuc_context_free(cx);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(every_allocation_may_fail), STATE_TEST(failure_pops_and_is_one_line),
         STATE_TEST(long_messages_keep_their_end),    cmocka_unit_test(sub_arenas_are_freed_once),
         STATE_TEST(files_are_written_whole),         cmocka_unit_test(grown_arrays_hold_one_block),
-        cmocka_unit_test(threads_are_seen),
+        cmocka_unit_test(threads_are_seen),          cmocka_unit_test(places_are_found_by_hash),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

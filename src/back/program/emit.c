@@ -92,43 +92,20 @@ static bool same_bytes(struct nuc_span a, struct nuc_span b)
 
 #define HASHED_END ((size_t)128)
 
-/* The slot of the entry with these bytes, or the free one where it would go. */
-static uint32_t *slot_of_constant(const struct nuc_emission *e, struct nuc_span bytes)
+/* Index of the entry with these bytes, which is made when there is none: each distinct content is there once. */
+static uint32_t add_constant(struct nuc_emission *e, struct nuc_span bytes)
 {
     /* Of the size and both ends: what has these in common is seldom different. */
     const size_t end = bytes.size < HASHED_END ? bytes.size : HASHED_END;
     uint64_t hash = nuc_hash_bytes(NUC_HASH_OF_NOTHING, &bytes.size, sizeof bytes.size);
     if (end > 0)
         hash = nuc_hash_bytes(nuc_hash_bytes(hash, bytes.data, end), bytes.data + bytes.size - end, end);
-    size_t i = (size_t)hash & (e->n_constant_slots - 1);
 
-    while (e->constant_slots[i] != 0 && !same_bytes(e->constants[e->constant_slots[i]], bytes))
-        i = (i + 1) & (e->n_constant_slots - 1);
-    return &e->constant_slots[i];
-}
-
-/* Half of the slots stay free. */
-static void reserve_constant_slots(struct nuc_emission *e)
-{
-    const size_t before = e->n_constant_slots;
-
-    if (2 * e->n_constants < before)
-        return;
-    nuc_give_back(e->cx, e->constant_slots, before * sizeof *e->constant_slots);
-    e->n_constant_slots = before == 0 ? 64 : 2 * before;
-    e->constant_slots = nuc_alloc_array(e->cx, e->n_constant_slots, sizeof *e->constant_slots);
-    for (size_t i = 1; i < e->n_constants; i++)
-        *slot_of_constant(e, e->constants[i]) = (uint32_t)i;
-}
-
-/* Index of the entry with these bytes, which is made when there is none: each distinct content is there once. */
-static uint32_t add_constant(struct nuc_emission *e, struct nuc_span bytes)
-{
-    reserve_constant_slots(e);
-    uint32_t *slot = slot_of_constant(e, bytes);
-    if (*slot != 0)
-        return *slot;
-    *slot = (uint32_t)e->n_constants;
+    for (struct nuc_index_search s = nuc_index_search(&e->by_bytes, nuc_index_folded(hash)); nuc_index_next(&s);) {
+        if (same_bytes(e->constants[s.place], bytes))
+            return s.place;
+    }
+    nuc_index_add(e->cx, &e->by_bytes, nuc_index_folded(hash), (uint32_t)e->n_constants);
     e->constants = nuc_grow(e->cx, e->constants, &e->constants_capacity, e->n_constants + 1, sizeof *e->constants);
     e->constants[e->n_constants] = bytes;
     return (uint32_t)e->n_constants++;

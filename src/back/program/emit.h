@@ -5,8 +5,7 @@
 #include "algorithms/plan.h"
 #include "back/program/banks.h"
 #include "back/program/program.h"
-
-struct nuc_shared_values;
+#include "host/index.h"
 
 /* The union of the schema. */
 enum nuc_emit_kind {
@@ -100,8 +99,7 @@ struct nuc_emission {
     size_t n_storages, storages_capacity;
     struct nuc_span *constants; /* entry 0 stands for "no constant" */
     size_t n_constants, constants_capacity;
-    uint32_t *constant_slots;  /* entries by the hash of their bytes; 0: free */
-    size_t n_constant_slots;   /* a power of two */
+    struct nuc_index by_bytes; /* constants */
     struct nuc_span *initials; /* of states; entry 0 stands for "no state" */
     size_t n_initials, initials_capacity;
     struct nuc_emit_write *writes; /* in the order of the states */
@@ -111,14 +109,14 @@ struct nuc_emission {
     uint64_t memories[NUC_MOST_BANKS]; /* and their bytes */
     uint32_t *inputs, *outputs;        /* values */
     size_t n_inputs, inputs_capacity, n_outputs, outputs_capacity;
-    uint32_t **value_of;              /* by node id: value indices of its tensors */
-    struct nuc_emit_place *places;    /* by node id: of what is computed inside of another value */
-    struct nuc_shared_values *shared; /* NULL: each call has values of its own, as ExecuTorch's emitter makes them */
-    bool names_rows;                  /* slices are, where they can be: */
-    uint32_t n_named_rows;            /* so many */
-    const struct nuc_node *current;   /* node under way */
-    uint32_t *scratch_of; /* by delegate: storage of its scratch, or NUC_NO_STORAGE; NULL: none is planned */
-    struct nuc_plan plan; /* addresses are those of the storages */
+    uint32_t **value_of;            /* by node id: value indices of its tensors */
+    struct nuc_emit_place *places;  /* by node id: of what is computed inside of another value */
+    struct nuc_index *shared;       /* NULL: each call has values of its own, as ExecuTorch's emitter makes them */
+    bool names_rows;                /* slices are, where they can be: */
+    uint32_t n_named_rows;          /* so many */
+    const struct nuc_node *current; /* node under way */
+    uint32_t *scratch_of;           /* by delegate: storage of its scratch, or NUC_NO_STORAGE; NULL: none is planned */
+    struct nuc_plan plan;           /* addresses are those of the storages */
     const struct nuc_plan_range *ranges; /* by storage: what the plan is of */
 };
 

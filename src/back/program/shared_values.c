@@ -61,42 +61,16 @@ static bool says_the_same(const struct nuc_emit_value *a, const struct nuc_emit_
     return true;
 }
 
-/* The slot of an equal value, or the free one where it belongs. */
-static uint32_t *slot_of(const struct nuc_emission *e, const struct nuc_shared_values *s,
-                         const struct nuc_emit_value *v)
-{
-    size_t at = (size_t)hash_of(v) & (s->n_slots - 1);
-
-    while (s->slots[at] != 0 && !says_the_same(&e->values[s->slots[at] - 1], v))
-        at = (at + 1) & (s->n_slots - 1);
-    return &s->slots[at];
-}
-
-static void grow(const struct nuc_emission *e, struct nuc_shared_values *s)
-{
-    struct nuc_shared_values larger = {.n_slots = s->n_slots == 0 ? 64 : 2 * s->n_slots, .n = s->n};
-
-    larger.slots = nuc_alloc_array(e->cx, larger.n_slots, sizeof *larger.slots);
-    for (size_t i = 0; i < s->n_slots; i++) {
-        if (s->slots[i] != 0)
-            *slot_of(e, &larger, &e->values[s->slots[i] - 1]) = s->slots[i];
-    }
-    *s = larger;
-}
-
 uint32_t nuc_share_value(struct nuc_emission *e, const struct nuc_emit_value *value)
 {
-    struct nuc_shared_values *s = e->shared;
-
     if (value->kind != NUC_EMIT_NONE && value->kind != NUC_EMIT_INT && value->kind != NUC_EMIT_BOOL &&
         value->kind != NUC_EMIT_DOUBLE && !is_list(value))
         return NUC_NO_STORAGE;
-    if (2 * (s->n + 1) > s->n_slots)
-        grow(e, s);
-    uint32_t *slot = slot_of(e, s, value);
-    if (*slot != 0)
-        return *slot - 1;
-    *slot = (uint32_t)e->n_values + 1;
-    s->n++;
+    const uint32_t hash = nuc_index_folded(hash_of(value));
+    for (struct nuc_index_search s = nuc_index_search(e->shared, hash); nuc_index_next(&s);) {
+        if (says_the_same(&e->values[s.place], value))
+            return s.place;
+    }
+    nuc_index_add(e->cx, e->shared, hash, (uint32_t)e->n_values);
     return NUC_NO_STORAGE;
 }

@@ -4,13 +4,6 @@
 
 #include "back/program/emit.h"
 
-/* Of one emission; all 0 at the start. */
-struct nuc_shared_values {
-    uint32_t *slots; /* 1 + index of a value; 0: free */
-    size_t n_slots;  /* a power of two, at least twice the entries */
-    size_t n;
-};
-
 /*
  * Index of a value of the emission that says the same as `value`, or NUC_NO_STORAGE: then `value`, which the caller
  * adds as the next one, is found from now on. Tensors are never shared: each is memory of its own, or a name of a

@@ -6,6 +6,7 @@
 #include "archive/zip_write.h"
 #include "front/pt2/pt2_writer.h"
 #include "front/pt2/torch_schema.h"
+#include "host/index.h"
 #include "host/text.h"
 #include "ir/shapes/shapes.h"
 
@@ -40,25 +41,8 @@ struct payloads {
     size_t count;
     struct payload_file *files;
     size_t n_files, n_constant_files;
-    /* Open addressing by target and by first byte: indices + 1, 0: free. */
-    size_t mask; /* slots - 1 */
-    uint32_t *by_target, *by_bytes;
+    struct nuc_index by_target, by_bytes; /* by the first of these */
 };
-
-static size_t mix(uint64_t h)
-{
-    h *= 0x9e3779b97f4a7c15u;
-    return (size_t)(h ^ h >> 32);
-}
-
-static size_t hash_text(const char *text)
-{
-    uint64_t h = 0;
-
-    for (; *text != '\0'; text++)
-        h = (h ^ (uint8_t)*text) * 1099511628211u;
-    return mix(h);
-}
 
 /* Bytes from the first element to the end of the last one. */
 static size_t extent(const struct nuc_node *node)
@@ -69,47 +53,48 @@ static size_t extent(const struct nuc_node *node)
 }
 
 /* Tied tensors begin at the same byte; readers give a file the type of the first tensor in it. */
-static size_t find_file(struct payloads *p, const struct nuc_node *node)
+static size_t find_file(struct nuc_pt2_writer *w, struct payloads *p, const struct nuc_node *node)
 {
     struct nuc_span bytes = {node->data->bytes.data, extent(node)};
     bool constant = node->input_kind == NUC_CONSTANT;
-    size_t slot = mix((uintptr_t)bytes.data) & p->mask;
+    const uint32_t hash = nuc_index_folded((uintptr_t)bytes.data * UINT64_C(0x9e3779b97f4a7c15));
 
-    for (; p->by_bytes[slot] != 0; slot = (slot + 1) & p->mask) {
-        struct payload_file *f = &p->files[p->by_bytes[slot] - 1];
+    for (struct nuc_index_search s = nuc_index_search(&p->by_bytes, hash); nuc_index_next(&s);) {
+        struct payload_file *f = &p->files[s.place];
         if (bytes.size == 0 || f->bytes.data != bytes.data || f->dtype != node->vals[0].dtype ||
             f->constant != constant)
             continue;
         if (f->bytes.size < bytes.size)
             f->bytes.size = bytes.size;
-        return p->by_bytes[slot] - 1;
+        return s.place;
     }
     size_t number = constant ? p->n_constant_files++ : p->n_files - p->n_constant_files;
     p->files[p->n_files] = (struct payload_file){bytes, node->vals[0].dtype, constant, number};
-    p->by_bytes[slot] = (uint32_t)++p->n_files;
-    return p->n_files - 1;
+    nuc_index_add(w->cx, &p->by_bytes, hash, (uint32_t)p->n_files);
+    return p->n_files++;
 }
 
-/* Where the target is, or would be. */
-static uint32_t *target_slot(const struct payloads *p, const char *target)
+static bool is_taken(const struct payloads *p, const char *target, uint32_t hash)
 {
-    size_t slot = hash_text(target) & p->mask;
-
-    while (p->by_target[slot] != 0 && strcmp(p->items[p->by_target[slot] - 1].target, target) != 0)
-        slot = (slot + 1) & p->mask;
-    return &p->by_target[slot];
+    for (struct nuc_index_search s = nuc_index_search(&p->by_target, hash); nuc_index_next(&s);) {
+        if (strcmp(p->items[s.place].target, target) == 0)
+            return true;
+    }
+    return false;
 }
 
 static void add_payload(struct nuc_pt2_writer *w, struct payloads *p, const struct nuc_node *node)
 {
     const char *wanted = node->target != NULL ? node->target : node->name;
     const char *target = wanted;
+    uint32_t hash = nuc_index_text(target);
 
-    for (unsigned suffix = 1; *target_slot(p, target) != 0; suffix++)
+    for (unsigned suffix = 1; is_taken(p, target, hash); suffix++) {
         target = nuc_format(w->cx, "%s_%u", wanted, suffix);
-    size_t file = find_file(p, node);
-    p->items[p->count] = (struct payload){node, target, file};
-    *target_slot(p, target) = (uint32_t)++p->count;
+        hash = nuc_index_text(target);
+    }
+    nuc_index_add(w->cx, &p->by_target, hash, (uint32_t)p->count);
+    p->items[p->count++] = (struct payload){node, target, find_file(w, p, node)};
 }
 
 /* torch tells constants by the beginning of their file's name. */
@@ -326,11 +311,7 @@ struct nuc_pieces nuc_write_pt2(struct nuc_graph *g)
     w.names = nuc_alloc_array(cx, g->next_id, sizeof *w.names);
     w.is_scalar = nuc_alloc_array(cx, g->next_id, sizeof *w.is_scalar);
     nuc_find_scalars(&w);
-    struct payloads p = {.count = 0, .mask = 1};
-    while (p.mask < 2 * (size_t)w.g->n_nodes)
-        p.mask = 2 * p.mask + 1;
-    p.by_target = nuc_alloc_array(w.cx, p.mask + 1, sizeof *p.by_target);
-    p.by_bytes = nuc_alloc_array(w.cx, p.mask + 1, sizeof *p.by_bytes);
+    struct payloads p = {.count = 0};
     p.items = nuc_alloc_array(w.cx, w.g->n_nodes, sizeof *p.items);
     p.files = nuc_alloc_array(w.cx, w.g->n_nodes, sizeof *p.files);
     for (const struct nuc_node *n = w.g->first; n != NULL; n = n->next) {

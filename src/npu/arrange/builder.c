@@ -3,68 +3,46 @@
 #include <assert.h>
 #include <string.h>
 
-#include "host/hash.h"
-
-#define FIRST_SLOTS 64
-
 struct nuc_ltb *nuc_ltb_new(struct nuc_context *cx, const char *file)
 {
     struct nuc_ltb *b = nuc_alloc(cx, sizeof *b);
 
     b->cx = cx;
     b->model = nuc_lt_model_new(cx, file);
-    b->n_slots = FIRST_SLOTS;
-    b->names = nuc_alloc_array(cx, b->n_slots, sizeof *b->names);
     return b;
 }
 
 void nuc_ltb_close(struct nuc_ltb *b)
 {
     nuc_give_back(b->cx, b->notes, b->notes_capacity * sizeof *b->notes);
-    nuc_give_back(b->cx, b->names, b->n_slots * sizeof *b->names);
+    nuc_give_back(b->cx, b->names, b->names_capacity * sizeof *b->names);
+    nuc_index_free(b->cx, &b->by_name);
     b->notes = NULL;
     b->names = NULL;
 }
 
 /* ---- names ---- */
 
-/* The slot that holds `name`, or the free one where it would go. */
-static struct nuc_ltb_name *slot(const struct nuc_ltb *b, const char *name)
+/* NULL: it is not in use. */
+static struct nuc_ltb_name *find_name(const struct nuc_ltb *b, const char *name)
 {
-    size_t i = (size_t)nuc_hash_text(NUC_HASH_OF_NOTHING, name) & (b->n_slots - 1);
-
-    while (b->names[i].text != NULL && strcmp(b->names[i].text, name) != 0)
-        i = (i + 1) & (b->n_slots - 1);
-    return &b->names[i];
-}
-
-/* Half of the slots stay free. */
-static void reserve_names(struct nuc_ltb *b, size_t count)
-{
-    struct nuc_ltb_name *old = b->names;
-    size_t n_old = b->n_slots;
-
-    if (2 * count <= n_old)
-        return;
-    while (2 * count > b->n_slots)
-        b->n_slots *= 2;
-    b->names = nuc_alloc_array(b->cx, b->n_slots, sizeof *b->names);
-    for (size_t i = 0; i < n_old; i++) {
-        if (old[i].text != NULL)
-            *slot(b, old[i].text) = old[i];
+    for (struct nuc_index_search s = nuc_index_search(&b->by_name, nuc_index_text(name)); nuc_index_next(&s);) {
+        if (strcmp(b->names[s.place].text, name) == 0)
+            return &b->names[s.place];
     }
-    nuc_give_back(b->cx, old, n_old * sizeof *old);
+    return NULL;
 }
 
 /* The name, or with a number that makes it one of its own. Names stay in use: a number that was taken once is taken. */
 static const char *claim_name(struct nuc_ltb *b, const char *name)
 {
-    reserve_names(b, b->n_names + 1);
-    struct nuc_ltb_name *first = slot(b, name), *at = first;
-    for (; at->text != NULL; at = slot(b, name))
+    struct nuc_ltb_name *first = find_name(b, name);
+    for (const struct nuc_ltb_name *taken = first; taken != NULL; taken = find_name(b, name))
         name = nuc_format(b->cx, "%s%u", first->text, first->next_number++);
-    b->n_names++;
-    return at->text = name;
+    nuc_index_add(b->cx, &b->by_name, nuc_index_text(name), (uint32_t)b->n_names);
+    b->names = nuc_grow(b->cx, b->names, &b->names_capacity, b->n_names + 1, sizeof *b->names);
+    b->names[b->n_names++] = (struct nuc_ltb_name){.text = name};
+    return name;
 }
 
 /* ---- tensors ---- */
@@ -75,7 +53,8 @@ void nuc_ltb_reserve(struct nuc_ltb *b, size_t count)
 
     s->tensors = nuc_grow(b->cx, s->tensors, &s->tensors_capacity, count, sizeof *s->tensors);
     b->notes = nuc_grow(b->cx, b->notes, &b->notes_capacity, count, sizeof *b->notes);
-    reserve_names(b, count);
+    b->names = nuc_grow(b->cx, b->names, &b->names_capacity, count, sizeof *b->names);
+    nuc_index_reserve(b->cx, &b->by_name, count);
 }
 
 int32_t nuc_ltb_add(struct nuc_ltb *b, const struct nuc_lt_tensor *tensor, enum nuc_ltb_format format)
@@ -173,11 +152,11 @@ static const char *name_by_label(struct nuc_ltb *b, const struct nuc_ltb_note *n
 {
     const char *form = note->form != NULL ? form_text(b->cx, note->form) : NULL;
     const char *name = form != NULL ? nuc_format(b->cx, "%s (%s)", note->label, form) : note->label;
-    struct nuc_ltb_name *taken = slot(b, name);
+    struct nuc_ltb_name *wanted = find_name(b, name);
 
     /* Numbers begin with 2. */
-    for (const char *wanted = name; slot(b, name)->text != NULL; taken = slot(b, wanted)) {
-        unsigned number = ++taken->next_number + 1;
+    for (const struct nuc_ltb_name *taken = wanted; taken != NULL; taken = find_name(b, name)) {
+        unsigned number = ++wanted->next_number + 1;
         name = form != NULL ? nuc_format(b->cx, "%s (%s, %u)", note->label, form, number)
                             : nuc_format(b->cx, "%s (%u)", note->label, number);
     }
@@ -194,7 +173,7 @@ void nuc_ltb_name_by_labels(struct nuc_ltb *b)
         used[s->inputs[i]] = true;
     for (uint32_t i = 0; i < s->n_outputs; i++)
         used[s->outputs[i]] = true;
-    memset(b->names, 0, b->n_slots * sizeof *b->names);
+    nuc_index_free(b->cx, &b->by_name);
     b->n_names = 0;
     for (uint32_t i = 0; i < s->n_tensors; i++) {
         used[i] = used[i] || uses.producer[i] >= 0 || uses.first[i] < uses.first[i + 1];

@@ -5,6 +5,7 @@
 #ifndef NUC_NPU_ARRANGE_BUILDER_H
 #define NUC_NPU_ARRANGE_BUILDER_H
 
+#include "host/index.h"
 #include "litert/litert.h"
 
 struct nuc_target;
@@ -28,7 +29,7 @@ struct nuc_ltb_note {
 };
 
 struct nuc_ltb_name {
-    const char *text;     /* NULL: a free slot */
+    const char *text;
     uint32_t next_number; /* that may be free after it */
 };
 
@@ -37,8 +38,9 @@ struct nuc_ltb {
     struct nuc_lt_model *model;
     struct nuc_ltb_note *notes; /* one per tensor */
     size_t notes_capacity;
-    struct nuc_ltb_name *names; /* hash table of the names in use; a power of two of slots */
-    size_t n_slots, n_names;
+    struct nuc_ltb_name *names; /* in use */
+    size_t n_names, names_capacity;
+    struct nuc_index by_name;
     uint32_t debug_handle;           /* given to operators appended from now on */
     const struct nuc_target *target; /* which transposes there are; flavor NULL: all */
     const struct nuc_flavor *flavor;

@@ -216,17 +216,15 @@ struct nuc_lt_model *nuc_lower_partition(struct nuc_graph *g, const struct nuc_p
     l.b->target = l.options.target;
     l.b->flavor = l.options.flavor;
     const size_t n_values = (size_t)p->n_constants + p->n_inputs + p->n_nodes;
-    for (l.n_slots = 16; l.n_slots < 2 * n_values;)
-        l.n_slots *= 2;
     nuc_ltb_reserve(l.b, n_values + n_values / 8); /* lists and transposes come in addition */
-    l.places = nuc_alloc_array(g->cx, l.n_slots, sizeof *l.places);
+    nuc_index_reserve(g->cx, &l.tensors, n_values);
     nuc_lower_add_values(&l, p->constants, p->n_constants);
     nuc_lower_add_values(&l, p->inputs, p->n_inputs);
     nuc_lower_add_values(&l, p->nodes, p->n_nodes);
     lower_nodes(&l);
     nuc_tidy_sort(l.b);
     convert_boundaries(&l, io);
-    nuc_give_back(l.cx, l.places, l.n_slots * sizeof *l.places);
+    nuc_index_free(l.cx, &l.tensors);
     nuc_tidy(l.b);
     /* The limits of rule set sdk-3.1 are about the axes as the rules saw them. */
     if (l.options.arrange && l.options.flavor->rules != NUC_RULES_SDK_3_1) {

@@ -13,14 +13,12 @@ _Noreturn void nuc_lower_refuse(const struct nuc_lowering *l, const struct nuc_n
              l->g->file, nuc_node_text(l->cx, node), what);
 }
 
-/* Its place, or the free slot where that would go. */
-static struct nuc_lower_place *place_of(const struct nuc_lowering *l, const struct nuc_node *node)
+/* -1: it has none. */
+static int32_t tensor_of(const struct nuc_lowering *l, const struct nuc_node *node)
 {
-    size_t i = (node->id * 2654435761u) & (l->n_slots - 1); /* Knuth's multiplicative hash */
+    struct nuc_index_search s = nuc_index_search(&l->tensors, nuc_index_number(node->id));
 
-    while (l->places[i].node != NULL && l->places[i].node != node)
-        i = (i + 1) & (l->n_slots - 1);
-    return &l->places[i];
+    return nuc_index_next(&s) ? (int32_t)s.place : -1;
 }
 
 /* Quantization is no operator of a LiteRT model: its tensors are the values that are quantized. */
@@ -67,13 +65,13 @@ static void add_value(struct nuc_lowering *l, const struct nuc_node *node, uint3
     if (l->options.labels != NULL)
         l->b->notes[tensor].label = label_of(l, node, index);
     if (index == 0)
-        *place_of(l, node) = (struct nuc_lower_place){node, tensor};
+        nuc_index_add(l->cx, &l->tensors, nuc_index_number(node->id), (uint32_t)tensor);
 }
 
 void nuc_lower_add_values(struct nuc_lowering *l, struct nuc_node *const *nodes, uint32_t count)
 {
     for (uint32_t i = 0; i < count; i++) {
-        if (place_of(l, nodes[i])->node != NULL)
+        if (tensor_of(l, nodes[i]) >= 0)
             continue;
         for (uint32_t k = 0; k < nodes[i]->n_vals; k++)
             add_value(l, nodes[i], k);
@@ -82,12 +80,12 @@ void nuc_lower_add_values(struct nuc_lowering *l, struct nuc_node *const *nodes,
 
 int32_t nuc_lower_first_value(const struct nuc_lowering *l, const struct nuc_node *node)
 {
-    const struct nuc_lower_place *place = place_of(l, node);
+    const int32_t tensor = tensor_of(l, node);
 
-    if (place->node == NULL)
+    if (tensor < 0)
         nuc_fail(l->cx, NUC_INTERNAL, "%s: %s is read in partition '%s' but belongs neither to it nor to its inputs",
                  l->g->file, nuc_node_text(l->cx, node), l->partition->tag);
-    return place->tensor;
+    return tensor;
 }
 
 int32_t nuc_lower_input(const struct nuc_lowering *l, const struct nuc_node *node, uint32_t index)

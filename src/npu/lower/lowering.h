@@ -2,15 +2,10 @@
 #ifndef NUC_NPU_LOWER_LOWERING_H
 #define NUC_NPU_LOWER_LOWERING_H
 
+#include "host/index.h"
 #include "ir/args.h"
 #include "npu/arrange/builder.h"
 #include "npu/lower/lower.h"
-
-/* The tensor of a node's first value; those of a tuple follow. */
-struct nuc_lower_place {
-    const struct nuc_node *node; /* NULL: a free slot */
-    int32_t tensor;
-};
 
 struct nuc_lowering {
     struct nuc_context *cx;
@@ -19,9 +14,11 @@ struct nuc_lowering {
     struct nuc_lower_options options;
     struct nuc_ltb *b;
     int32_t code; /* of LiteRT, that the node at hand becomes where that follows from its operator alone; else 0 */
-    /* Hash table of the partition's nodes, not of the graph's: there may be as many partitions as nodes. */
-    struct nuc_lower_place *places;
-    size_t n_slots; /* a power of two */
+    /*
+     * The tensors of nodes' first values, which those of a tuple follow, by id. Of the partition's nodes, not of the
+     * graph's: there may be as many partitions as nodes.
+     */
+    struct nuc_index tensors;
 };
 
 /* Appends the operators of one node. Tensor `x` is its argument 0, -1 when that is not one node; `y` its result. */
