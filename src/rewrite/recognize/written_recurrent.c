@@ -26,6 +26,7 @@ struct rows {
     int64_t at, column, columns;
     bool is_turned;        /* rows are the columns of the weight */
     struct bias biases[2]; /* of the linear layer, and added behind it */
+    double added;          /* number, in place of the second bias */
 };
 
 /* A part of the results of a linear layer: of one step, where `step` slices them. */
@@ -107,6 +108,12 @@ static bool is_sum(const struct nuc_node *node)
            is_float(nuc_arg_node(node, NUC_SELF)) && is_float(nuc_arg_node(node, NUC_OTHER));
 }
 
+/* As the 1 that keeps a gate open while it is trained. */
+static bool adds_number(struct nuc_graph *g, const struct nuc_node *node, double *number)
+{
+    return is_sum(node) && nuc_number_of(g, nuc_arg_node(node, NUC_OTHER), number);
+}
+
 static bool is_vector_beside(const struct nuc_node *node, const struct nuc_node *sum)
 {
     return nuc_is_static(node) && node->vals[0].rank == 1 && nuc_elements(&node->vals[0]) == last_size(sum);
@@ -174,6 +181,7 @@ static bool read_linear(struct nuc_graph *g, struct nuc_node *linear, struct par
         out->parts[out->count++] = p;
         p.rows.column += p.rows.columns;
         memset(p.rows.biases, 0, sizeof p.rows.biases);
+        p.rows.added = 0;
     }
     return true;
 }
@@ -202,6 +210,12 @@ static bool read_gate(struct nuc_graph *g, struct nuc_node *value, struct part p
         }
         input = nuc_arg_node(value, NUC_SELF);
         bool views = nuc_op_family(value->op) == NUC_FAMILY_VIEW || nuc_is_plain_copy(value);
+        double number;
+        if (p.rows.biases[1].of == NULL && adds_number(g, value, &number)) {
+            p.rows.added += number;
+            value = input;
+            continue;
+        }
         if (is_linear(value) || is_sum(value) || !is_float(input))
             break;
         if (value->op == NUC_OP_SLICE && nuc_integer(value, NUC_ARG(SLICE, step), 1) == 1) {
@@ -224,12 +238,13 @@ static bool read_gate(struct nuc_graph *g, struct nuc_node *value, struct part p
         return false;
     if (is_sum(value)) {
         struct nuc_node *a = nuc_operand(g, value, NUC_SELF), *b = nuc_operand(g, value, NUC_OTHER);
-        if (p.rows.biases[1].of == NULL && is_vector_beside(b, value)) {
+        if (p.rows.biases[1].of == NULL && p.rows.added == 0 && is_vector_beside(b, value)) {
             p.rows.biases[1] = (struct bias){b, p.rows.at};
             return read_gate(g, a, p, out);
         }
         struct part rest = p;
         rest.rows.biases[1].of = NULL;
+        rest.rows.added = 0;
         return nuc_elements(&a->vals[0]) == nuc_elements(&b->vals[0]) && read_gate(g, a, p, out) &&
                read_gate(g, b, rest, out);
     }
@@ -635,7 +650,10 @@ static struct nuc_node *one_bias(const struct cell *c, uint32_t layer, uint32_t 
     bool any = false;
 
     for (uint32_t k = 0; k < gates; k++) {
-        rows[k] = c->gates[k].parts[layer].rows.biases[index];
+        const struct rows *r = &c->gates[k].parts[layer].rows;
+        rows[k] = r->biases[index];
+        if (index == 1 && r->added != 0)
+            rows[k].of = nuc_insert_filled(c->g, before, &m, r->added);
         any = any || rows[k].of != NULL;
     }
     for (uint32_t k = 0; any && k < gates; k++)
@@ -659,7 +677,7 @@ static bool same_rows(const struct cell *c, const struct known *k)
     for (uint32_t i = 0; same && i < 2 * nuc_recurrent_gates(c->op); i++) {
         const struct rows *a = &c->gates[i / 2].parts[i % 2].rows, *b = &k->rows[i / 2][i % 2];
         same = a->weight == b->weight && a->is_turned == b->is_turned && a->at == b->at && a->column == b->column &&
-               a->columns == b->columns;
+               a->columns == b->columns && nuc_numbers_equal(a->added, b->added);
         for (uint32_t n = 0; n < 2; n++)
             same = same && a->biases[n].of == b->biases[n].of && a->biases[n].at == b->biases[n].at;
     }
