@@ -101,7 +101,7 @@ static double error_of_requantization(struct steps from, double to)
 
 #define WORTH_AN_OPERATION 1.122 /* 0.5 dB */
 
-/* ---- products that round nothing ---- */
+/* ---- groups ---- */
 
 /* Points of the group, and those of them that moves alone make of `node`, itself included. */
 static uint32_t points_of(const struct nuc_calibration *c, uint32_t group)
@@ -124,6 +124,33 @@ static uint32_t moved_points(const struct nuc_calibration *c, const struct nuc_n
     }
     return count;
 }
+
+/* ---- functions whose steps are given ---- */
+
+/*
+ * Values of a tanh, in steps of 1/128, that reach so far at most take steps of their own: half of the codes would never
+ * occur. The NPU has it in parts then (npu_function.c), the CPU as a table.
+ */
+#define NARROW_TANH 0.5
+
+static void narrow_tanh(struct nuc_calibration *c, const struct nuc_node *tanh_node)
+{
+    const struct nuc_node *x = nuc_arg_node(tanh_node, NUC_SELF);
+    uint32_t to = c->observed[tanh_node->id].output,
+             from = x == NULL ? NUC_NO_GROUP : nuc_observed_group(c, x, tanh_node);
+
+    if (to == NUC_NO_GROUP || from == NUC_NO_GROUP || from == to || c->observers[from]->n != 1)
+        return;
+    const struct nuc_observer *value = c->observers[from];
+    struct nuc_observer *result = c->observers[to];
+    const struct steps in = steps_of(value);
+    double reach = tanh(fmax(in.high, -in.low));
+    if (value->seen && result->spec.kind == NUC_QSPEC_FIXED && result->spec.dtype == NUC_I8 && result->n == 1 &&
+        reach > 0 && reach <= NARROW_TANH && points_of(c, to) == moved_points(c, tanh_node, to))
+        take(result, reach / (double)result->spec.quant_max, 0);
+}
+
+/* ---- products that round nothing ---- */
 
 /* What moves alone have made the value of, where nothing else reads any of them; NULL: something does. */
 static const struct nuc_node *read_once(const struct nuc_calibration *c, const struct nuc_node *node, uint32_t group)
@@ -249,6 +276,10 @@ void nuc_adopt_parameters(struct nuc_calibration *c)
     struct steps *before = nuc_alloc_array(c->g->cx, c->sharing->n_groups, sizeof *before);
     bool *adopted = nuc_alloc_array(c->g->cx, c->sharing->n_groups, sizeof *adopted);
 
+    for (const struct nuc_node *n = c->g->first; n != NULL; n = n->next) {
+        if (n->op == NUC_OP_TANH)
+            narrow_tanh(c, n);
+    }
     for (uint32_t i = 0; i < c->sharing->n_groups; i++) {
         if (c->observers[i]->n == 1 && c->observers[i]->spec.kind != NUC_QSPEC_DERIVED)
             before[i] = steps_of(c->observers[i]);

@@ -125,9 +125,7 @@ static struct nuc_node *joint_activation(const struct nuc_annotator *a, const st
  */
 static bool clips_alone(const struct nuc_annotator *a, const struct nuc_node *node, const struct nuc_node *input)
 {
-    static const enum nuc_op clamps[] = {NUC_OP_RELU, NUC_OP_RELU6, NUC_OP_HARDTANH, NUC_OP_CLAMP, NUC_OP_COUNT};
-
-    if (!a->one_scale || !nuc_op_is_in(node->op, clamps) || joint_activation(a, input) == node ||
+    if (!a->one_scale || !nuc_op_is_in(node->op, NUC_CLAMPS) || joint_activation(a, input) == node ||
         nuc_is_wide(a, node) != nuc_is_wide(a, input))
         return false;
     while (input != NULL && input->n_users == 1 && nuc_is_call(input)) {

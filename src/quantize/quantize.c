@@ -154,24 +154,50 @@ static bool may_hide(const struct nuc_calibration *c, const struct nuc_node *nod
 }
 
 /*
- * Scores that nothing but masks is added to, in the parameters of the sum: what is taken out of them does not count.
+ * The reader gives the value, which it reads in the parameters of `group`, others of that group, whose range says all.
+ * Scores that masks are added to: what is taken out of them does not count. What the greatest or least is taken of:
+ * beyond the range of the result it is another one.
  */
+static bool shows_range(const struct nuc_calibration *c, const struct nuc_node *value, const struct nuc_node *user,
+                        uint32_t group)
+{
+    enum nuc_mask kind;
+    const struct nuc_node *mask = nuc_added_mask(c->g, user, &kind);
+
+    if (group == NUC_NO_GROUP || c->sharing->output_group[user->id] != group)
+        return false;
+    if (nuc_moves_values(user) || nuc_op_is_in(user->op, NUC_CLAMPS))
+        return c->unseen[user->id];
+    return (mask != NULL && mask != value && kind == NUC_MASK_HIDES) || nuc_commutes_with_clamp(user);
+}
+
 static void find_unseen(struct nuc_calibration *c)
 {
     const uint32_t *group = c->sharing->output_group;
 
     c->unseen = nuc_alloc_array(c->g->cx, c->g->next_id, sizeof *c->unseen);
     for (const struct nuc_node *n = c->g->last; n != NULL && !c->reference_compat; n = n->prev) {
-        c->unseen[n->id] = n->n_users > 0 && group[n->id] != NUC_NO_GROUP;
-        for (uint32_t i = 0; i < n->n_users && c->unseen[n->id]; i++) {
-            const struct nuc_node *user = n->users[i];
-            enum nuc_mask kind;
-            const struct nuc_node *mask = nuc_added_mask(c->g, user, &kind);
-            bool masked = mask != NULL && mask != n && kind == NUC_MASK_HIDES;
-            c->unseen[n->id] =
-                group[user->id] == group[n->id] && (masked || (nuc_moves_values(user) && c->unseen[user->id]));
-        }
+        bool all = n->n_users > 0 && nuc_is_call(n);
+        for (uint32_t i = 0; i < n->n_users && all; i++)
+            all = shows_range(c, n, n->users[i], group[n->id]);
+        c->unseen[n->id] = all;
     }
+}
+
+/* Of a value that some read in other parameters than its own. */
+static bool is_edge_unseen(const struct nuc_calibration *c, const struct nuc_node *node, uint32_t group)
+{
+    bool is_read = false;
+
+    for (uint32_t i = 0; i < node->n_users && !c->reference_compat; i++) {
+        const struct nuc_node *user = node->users[i];
+        if (nuc_edge_group(c->sharing, c->annotations, node, user) != group)
+            continue;
+        if (!shows_range(c, node, user, group))
+            return false;
+        is_read = true;
+    }
+    return is_read;
 }
 
 /* Masks that something is multiplied with, of 0 and 1 as far as is known. */
@@ -204,7 +230,8 @@ static void see_constants(struct nuc_calibration *c, bool each_sample)
         const struct nuc_qspec *spec = &c->observers[t->group]->spec;
         bool every_sample =
             nuc_observer_counts(c->observers[t->group]) || spec->observer == NUC_OBSERVER_MOVING_AVERAGE;
-        if (!nuc_is_static(t->node) || spec->kind != NUC_QSPEC_OBSERVED || every_sample != each_sample)
+        if (!nuc_is_static(t->node) || spec->kind != NUC_QSPEC_OBSERVED || every_sample != each_sample ||
+            is_edge_unseen(c, t->node, t->group))
             continue;
         struct nuc_seen_values values = {.x = nuc_const_contiguous(c->g, t->node),
                                          .count = (size_t)nuc_elements(&t->node->vals[0])};
@@ -372,8 +399,10 @@ static void observe(void *user, const struct nuc_node *node, uint32_t val_index,
     struct nuc_seen_values values = {.x = data, .count = elements, .pool = c->pool};
     if (t->output != NUC_NO_GROUP)
         see(c, t->output, node, &values);
-    for (uint32_t i = 0; i < t->n_edges; i++)
-        see(c, t->edges[i], node, &values);
+    for (uint32_t i = 0; i < t->n_edges; i++) {
+        if (!is_edge_unseen(c, node, t->edges[i]))
+            see(c, t->edges[i], node, &values);
+    }
 }
 
 static bool is_read_by_gelu(const struct nuc_node *node)

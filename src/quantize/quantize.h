@@ -48,7 +48,10 @@ struct nuc_chosen_ranges {
     struct nuc_chosen_range *items;
 };
 
-/* Values that a concatenation requantizes, by node ids: with its parameters they would have far too few steps. */
+/*
+ * Values that a concatenation, or the lesser or greater of two, requantizes, by node ids: with the same parameters one
+ * of them would have far too few steps.
+ */
 struct nuc_apart {
     size_t count, capacity;
     struct nuc_apart_value {
@@ -126,7 +129,7 @@ const void *const *nuc_kept_sample(const struct nuc_calibration *c, size_t index
 /* Chooses ranges by the samples so far: conversion does it where nobody asked before. */
 void nuc_quantize_choose(struct nuc_calibration *c);
 
-/* What concatenations could requantize, by the ranges of the samples so far; NULL: nothing. */
+/* What concatenations and the like could requantize, by the ranges of the samples so far; NULL: nothing. */
 struct nuc_apart *nuc_quantize_find_apart(struct nuc_calibration *c);
 
 /*

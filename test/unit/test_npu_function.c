@@ -61,6 +61,13 @@ static const struct scenario scenarios[] = {
     {"refused in part it is the operator of the CPU", WIDE "%y = aten.gelu.default(%x)\n", "imxrt700", "aten.sigmoid*",
      false, "gelu.default*", 0},
     {"a square is a product", WIDE "%y = aten.pow.Tensor_Scalar(%x, 2)\n", "imxrt700", NULL, false, "mul.Tensor", 0},
+    {"a tanh is one operator", WIDE "%y = aten.tanh.default(%x)\n", "imxrt700", NULL, false, "tanh.default", 0},
+    {"one of small values is a polynomial",
+     "%c = parameter : float32[1] values(0.25)\n" WIDE "%s = aten.mul.Tensor(%x, %c)\n%y = aten.tanh.default(%s)\n",
+     "imxrt700", NULL, false, "mul.Tensor mul.Tensor mul.Tensor add.Tensor mul.Tensor mul.Tensor add.Tensor", 0},
+    {"which the reference does not have",
+     "%c = parameter : float32[1] values(0.25)\n" WIDE "%s = aten.mul.Tensor(%x, %c)\n%y = aten.tanh.default(%s)\n",
+     "imxrt700", NULL, true, "mul.Tensor tanh.default", 0},
     {"not where it is summed", WIDE "%p = aten.pow.Tensor_Scalar(%x, 2)\n%y = aten.mean.dim(%p, [1], true)\n",
      "imxrt700", NULL, false, "mul.Tensor* mean.dim*", 0},
     {"a root below is an inverse root where the CPU has int8 kernels", ROOT, "imxrt700cm", NULL, false,
@@ -230,6 +237,7 @@ static const struct function {
     {"softplus.default(%dx, 2.0)", softplus, NULL, NULL},
     {"log_sigmoid.default(%dx)", log_sigmoid, NULL, NULL},
     {"mish.default(%dx)", mish, NULL, NULL},
+    {"tanh.default(%dx)", tanh, NULL, NULL},
     {"hardsigmoid.default(%dx)", hardsigmoid, NULL, NULL},
     {"square.default(%dx)", square, NULL, NULL},
     {"pow.Tensor_Scalar(%dx, 2)", square, NULL, NULL},
@@ -246,8 +254,8 @@ static const struct function {
 
 static const struct {
     double low, high;
-} ranges[] = {{-1, 1}, {-2, 2}, {-3, 3}, {-4, 4}, {-6, 6},  {-8, 8},  {-4, 8},
-              {-8, 4}, {-3, 1}, {0, 6},  {0, 20}, {-40, 3}, {-60, 60}};
+} ranges[] = {{-0.5, 0.5}, {-1, 1}, {-2, 2}, {-3, 3}, {-4, 4}, {-6, 6},  {-8, 8},
+              {-4, 8},     {-8, 4}, {-3, 1}, {0, 6},  {0, 20}, {-40, 3}, {-60, 60}};
 
 #define N_FUNCTIONS (sizeof functions / sizeof *functions)
 #define N_RANGES (sizeof ranges / sizeof *ranges)

@@ -45,7 +45,7 @@ static const struct network {
     "%u = parameter : float32[512, 16]; %w = parameter : float32[32, 512]; %v = parameter : float32[4, 32]\n"          \
     "%x = input : float32[1, 16]; %t = aten.linear.default(%x, %u); %r = aten.relu.default(%t)\n"                      \
     "%z = aten.linear.default(%r, %w); %f = aten.tanh.default(%z); %y = aten.linear.default(%f, %v)\n"
-    {"an end that takes few products, mixed", SQUASHED, PLAIN, "tanh linear_2", 2.5, .accuracy = NUC_ACCURACY_DEFAULT,
+    {"an end that takes few products, mixed", SQUASHED, PLAIN, "tanh linear_2", 0.5, .accuracy = NUC_ACCURACY_DEFAULT,
      .activations = NUC_ACTIVATIONS_MIXED},
     {"the same in int8 by name", SQUASHED, PLAIN, "", -1, .accuracy = NUC_ACCURACY_DEFAULT,
      .activations = NUC_ACTIVATIONS_MIXED, .precision = "?=int8"},

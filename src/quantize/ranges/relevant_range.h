@@ -6,6 +6,7 @@
 #ifndef NUC_QUANTIZE_RANGES_RELEVANT_RANGE_H
 #define NUC_QUANTIZE_RANGES_RELEVANT_RANGE_H
 
+#include "ir/op_list.h"
 #include "quantize/annotation.h"
 #include "quantize/ranges/unseen_range.h"
 
@@ -21,6 +22,8 @@ bool nuc_moves_values(const struct nuc_node *node);
 
 /* It moves values, or picks them by their order: the same before and after a clamp. */
 bool nuc_commutes_with_clamp(const struct nuc_node *node);
+
+#define NUC_CLAMPS NUC_OPS(NUC_OP_RELU, NUC_OP_RELU6, NUC_OP_HARDTANH, NUC_OP_CLAMP)
 
 struct nuc_clipped {
     float *values; /* of the last copy */

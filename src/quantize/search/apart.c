@@ -1,14 +1,26 @@
-/* Concatenations whose results reach much further than a value of them that others read as well. */
+/*
+ * Values that others read as well, and that reach much less far than what they are concatenated with, or much less or
+ * further than the lesser or greater of them and another one.
+ */
 #include "ir/args.h"
+#include "ir/op_list.h"
 #include "quantize/calibration.h"
 #include "quantize/search/choice_samples.h"
 
-/* Steps of the concatenation that many times as large as those of the value alone: two bits less of it. */
+/* Steps that many times as large as those of the value, or of the result, alone: two bits less of it. */
 #define FAR_TOO_LARGE 4
+#define WITH_ONE_SCALE NUC_OPS(NUC_OP_CAT, NUC_OP_MAXIMUM, NUC_OP_MINIMUM)
 
 static float width(struct nuc_range r)
 {
     return r.max - r.min;
+}
+
+static bool loses_digits(const struct nuc_calibration *c, const struct nuc_node *result, const struct nuc_node *value)
+{
+    float whole = width(c->shown[result->id]), part = width(c->shown[value->id]);
+
+    return whole > 0 && (whole >= FAR_TOO_LARGE * part || (result->op != NUC_OP_CAT && part >= FAR_TOO_LARGE * whole));
 }
 
 /* What the values of the node's group are made of by what moves them alone; a concatenation is what it is. */
@@ -68,14 +80,13 @@ struct nuc_apart *nuc_quantize_find_apart(struct nuc_calibration *c)
         return NULL;
     for (const struct nuc_node *n = c->g->first; n != NULL; n = n->next) {
         const uint32_t group = c->observed[n->id].output, count = nuc_inputs(n, NULL, 0);
-        if (n->op != NUC_OP_CAT || group == NUC_NO_GROUP)
+        if (!nuc_op_is_in(n->op, WITH_ONE_SCALE) || group == NUC_NO_GROUP)
             continue;
         struct nuc_node **inputs = nuc_alloc_array(c->g->cx, count, sizeof *inputs);
         nuc_inputs(n, inputs, count);
         for (uint32_t i = 0; i < count; i++) {
             const struct nuc_node *maker = maker_of(c, inputs[i], group);
-            if (c->observed[inputs[i]->id].output != group || nuc_is_static(maker) ||
-                width(c->shown[n->id]) < FAR_TOO_LARGE * width(c->shown[maker->id]))
+            if (c->observed[inputs[i]->id].output != group || nuc_is_static(maker) || !loses_digits(c, n, maker))
                 continue;
             if (looked_at == NULL)
                 looked_at = nuc_alloc_array(c->g->cx, c->g->next_id, sizeof *looked_at);

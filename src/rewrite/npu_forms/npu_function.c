@@ -91,6 +91,9 @@ static steps log_sigmoid[] = {F(ABS, X), F(SIGMOID, 1), F(LOG, 2), N(MUL, X, -1)
 static steps mish[] = {MISH_GATE, B(MUL, X, 9)};
 static steps mish_full[] = {MISH_GATE, N(MUL, 9, FULL_GATE), B(MUL, X, 10)};
 
+/* Of results up to a half, which the steps of 1/128 of the operator itself are too large for: x + x^3 (a + b x^2). */
+static steps narrow_tanh[] = {B(MUL, X, X), N(MUL, 1, 0.1134), N(ADD, 2, -0.3315),
+                              B(MUL, 1, 3), B(MUL, X, 4),      B(ADD, X, 5)};
 /* The range of the result ends at 0 and 1, which bounds it. */
 static steps hardsigmoid[] = {N(MUL, X, 1.0 / 6.0), N(ADD, 1, 0.5)};
 static steps square[] = {B(MUL, X, X)};
@@ -127,6 +130,7 @@ static const struct nuc_function functions[] = {
     {NUC_OP_LOG_SIGMOID, STEPS(log_sigmoid)},
     {NUC_OP_MISH, STEPS(mish)},
     {NUC_OP_MISH, STEPS(mish_full)},
+    {NUC_OP_TANH, STEPS(narrow_tanh)},
     {NUC_OP_HARDSIGMOID, STEPS(hardsigmoid)},
     {NUC_OP_SQUARE, STEPS(square)},
     {NUC_OP_POW_SCALAR, {{NUC_ARG(POW_SCALAR, exponent), 2}}, .only = true, STEPS(square)},
@@ -362,7 +366,7 @@ static const struct nuc_function *choose(const struct nuc_support *s, struct nuc
 
     *least = (double)NAN;
     if (!nuc_has_npu_function(s, node) || !nuc_dequantize_quant(argument_of(node), &in) || !is_int8(&in) ||
-        !read_output(node, &out))
+        !read_output(node, &out) || (node->op == NUC_OP_TANH && out.scale >= 0x1p-7)) /* which is an operator itself */
         return NULL;
     *least = NUC_FUNCTION_MAX_LOSS;
     if (node->op == NUC_OP_TO_DTYPE)
