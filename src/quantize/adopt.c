@@ -128,25 +128,43 @@ static uint32_t moved_points(const struct nuc_calibration *c, const struct nuc_n
 /* ---- functions whose steps are given ---- */
 
 /*
- * Values of a tanh, in steps of 1/128, that reach so far at most take steps of their own: half of the codes would never
- * occur. The NPU has it in parts then (npu_function.c), the CPU as a table.
+ * Results of a tanh, in steps of 1/128, that reach so far at most, and those of a sigmoid, in steps of 1/256, take
+ * steps of their own: most of the codes would never occur. The NPU has them in parts then (npu_function.c), the CPU as
+ * a table.
  */
 #define NARROW_TANH 0.5
+#define NARROW_SIGMOID 0.0625
 
-static void narrow_tanh(struct nuc_calibration *c, const struct nuc_node *tanh_node)
+static void narrow_sigmoid(const struct nuc_node *x, struct nuc_observer *value, struct nuc_observer *result)
 {
-    const struct nuc_node *x = nuc_arg_node(tanh_node, NUC_SELF);
-    uint32_t to = c->observed[tanh_node->id].output,
-             from = x == NULL ? NUC_NO_GROUP : nuc_observed_group(c, x, tanh_node);
+    float min = value->min[0], max = value->max[0], steps = (float)(result->spec.quant_max - result->spec.quant_min);
 
-    if (to == NUC_NO_GROUP || from == NUC_NO_GROUP || from == to || c->observers[from]->n != 1)
+    nuc_extremes_widen(&value->extremes, fmax(value->reach, 0), (double)steps, &min, &max);
+    double reach = 1 / (1 + exp(-(double)max)), low = log(reach / 2 / (double)steps);
+    if (reach > NARROW_SIGMOID)
         return;
-    const struct nuc_observer *value = c->observers[from];
-    struct nuc_observer *result = c->observers[to];
+    take(result, reach / (double)steps, result->spec.quant_min);
+    /* What is below half a step of 1/256 was left out of the range. */
+    if (x->n_users == 1 && low < (double)min)
+        take(value, -low / (double)steps, value->spec.quant_max);
+}
+
+static void narrow_results(struct nuc_calibration *c, const struct nuc_node *n)
+{
+    const struct nuc_node *x = nuc_arg_node(n, NUC_SELF);
+    uint32_t to = c->observed[n->id].output, from = x == NULL ? NUC_NO_GROUP : nuc_observed_group(c, x, n);
+
+    if (to == NUC_NO_GROUP || from == NUC_NO_GROUP || from == to || points_of(c, to) != moved_points(c, n, to))
+        return;
+    struct nuc_observer *value = c->observers[from], *result = c->observers[to];
+    if (!is_affine(&value->spec) || !value->seen || value->n != 1 || result->spec.kind != NUC_QSPEC_FIXED ||
+        result->spec.dtype != NUC_I8)
+        return;
     const struct steps in = steps_of(value);
     double reach = tanh(fmax(in.high, -in.low));
-    if (value->seen && result->spec.kind == NUC_QSPEC_FIXED && result->spec.dtype == NUC_I8 && result->n == 1 &&
-        reach > 0 && reach <= NARROW_TANH && points_of(c, to) == moved_points(c, tanh_node, to))
+    if (n->op == NUC_OP_SIGMOID)
+        narrow_sigmoid(x, value, result);
+    else if (reach > 0 && reach <= NARROW_TANH)
         take(result, reach / (double)result->spec.quant_max, 0);
 }
 
@@ -243,43 +261,13 @@ static bool compared_number(const struct nuc_calibration *c, const struct nuc_no
 #define FINER 16
 #define MOST_STEPS 120
 
-void nuc_adopt_of_readers(struct nuc_calibration *c)
-{
-    for (const struct nuc_node *n = c->g->first; n != NULL; n = n->next) {
-        /* Which side of a number a value is on is told by values near it: there are the steps, and others saturate. */
-        uint32_t group = c->observed[n->id].output;
-        float number = NAN;
-        if (group == NUC_NO_GROUP || nuc_moves_values(n) || !nuc_is_call(n))
-            continue;
-        struct nuc_observer *o = c->observers[group];
-        if (!is_affine(&o->spec) || !o->seen || o->n != 1 || !compared_number(c, n, group, &number) ||
-            points_of(c, group) != moved_points(c, n, group))
-            continue;
-        double size = fmax((double)o->scale[0] / FINER, fabs((double)number) / MOST_STEPS);
-        if (size < (double)o->scale[0])
-            take(o, size, -(int64_t)llround((double)number / size));
-    }
-    for (const struct nuc_node *n = c->g->first; n != NULL; n = n->next) {
-        if (n->op == NUC_OP_MUL)
-            adopt_gated(c, n);
-    }
-    for (const struct nuc_node *n = c->g->last; n != NULL; n = n->prev) {
-        if (n->op == NUC_OP_MUL)
-            adopt_scaled(c, n);
-    }
-}
-
 /* ---- values that readers requantize ---- */
 
-void nuc_adopt_parameters(struct nuc_calibration *c)
+static void adopt_parameters(struct nuc_calibration *c)
 {
     struct steps *before = nuc_alloc_array(c->g->cx, c->sharing->n_groups, sizeof *before);
     bool *adopted = nuc_alloc_array(c->g->cx, c->sharing->n_groups, sizeof *adopted);
 
-    for (const struct nuc_node *n = c->g->first; n != NULL; n = n->next) {
-        if (n->op == NUC_OP_TANH)
-            narrow_tanh(c, n);
-    }
     for (uint32_t i = 0; i < c->sharing->n_groups; i++) {
         if (c->observers[i]->n == 1 && c->observers[i]->spec.kind != NUC_QSPEC_DERIVED)
             before[i] = steps_of(c->observers[i]);
@@ -317,5 +305,39 @@ void nuc_adopt_parameters(struct nuc_calibration *c)
             adopted[to] =
                 reader->zero_point[0] == value->zero_point[0] && steps_of(reader).size == (double)value->scale[0];
         }
+    }
+}
+
+/* ---- all of it ---- */
+
+void nuc_adopt(struct nuc_calibration *c)
+{
+    for (const struct nuc_node *n = c->g->first; n != NULL; n = n->next) {
+        if (n->op == NUC_OP_TANH || n->op == NUC_OP_SIGMOID)
+            narrow_results(c, n);
+    }
+    if (c->one_scale)
+        adopt_parameters(c);
+    for (const struct nuc_node *n = c->g->first; n != NULL; n = n->next) {
+        /* Which side of a number a value is on is told by values near it: there are the steps, and others saturate. */
+        uint32_t group = c->observed[n->id].output;
+        float number = NAN;
+        if (group == NUC_NO_GROUP || nuc_moves_values(n) || !nuc_is_call(n))
+            continue;
+        struct nuc_observer *o = c->observers[group];
+        if (!is_affine(&o->spec) || !o->seen || o->n != 1 || !compared_number(c, n, group, &number) ||
+            points_of(c, group) != moved_points(c, n, group))
+            continue;
+        double size = fmax((double)o->scale[0] / FINER, fabs((double)number) / MOST_STEPS);
+        if (size < (double)o->scale[0])
+            take(o, size, -(int64_t)llround((double)number / size));
+    }
+    for (const struct nuc_node *n = c->g->first; n != NULL; n = n->next) {
+        if (n->op == NUC_OP_MUL)
+            adopt_gated(c, n);
+    }
+    for (const struct nuc_node *n = c->g->last; n != NULL; n = n->prev) {
+        if (n->op == NUC_OP_MUL)
+            adopt_scaled(c, n);
     }
 }

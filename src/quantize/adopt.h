@@ -15,21 +15,21 @@
 void nuc_annotate_symmetric(struct nuc_annotator *a);
 
 /*
- * Once the observers' parameters are known, derived ones excepted. By the squared error of rounding to steps of s, s^2
- * / 12, each reader counting the same:
+ * Once the observers' parameters are known, derived ones excepted.
+ *
+ * Results of a tanh or sigmoid that reach a small part of what their given steps could hold get steps of their own.
+ *
+ * Of values with one scale, by the squared error of rounding to steps of s, s^2 / 12, each reader counting the same:
  *
  *   - A value with steps of s, some of whose readers want zero point 0 with steps of r, gets zero point 0 itself, with
  *     steps of t over its range, where 2 t^2 <= s^2 + (s^2 + e), or up to 0.5 dB more for an operation less. e / 12 is
  *     the error of going from s to r: about r^2 / 12, none for finer steps, and six times as much for r = 2 s.
  *   - A group of tensors with steps of r within [0, 1), one of which is a sigmoid or softmax in steps of s = 1/256,
  *     takes its parameters where 2 s^2 <= r^2 + (s^2 + r^2).
+ *
+ * Values that are compared with a number alone get finer steps around it. Products change no integer: of a value that
+ * nothing else reads with a number, and of one with a mask of which samples show 0 and 1 alone.
  */
-void nuc_adopt_parameters(struct nuc_calibration *c);
-
-/*
- * After that. Values that are compared with a number alone get finer steps around it. Products change no integer: of a
- * value that nothing else reads with a number, and of one with a mask of which samples show 0 and 1 alone.
- */
-void nuc_adopt_of_readers(struct nuc_calibration *c);
+void nuc_adopt(struct nuc_calibration *c);
 
 #endif

@@ -25,10 +25,8 @@ void nuc_calibration_parameters(struct nuc_calibration *c)
     if (c->has_parameters)
         return;
     nuc_own_parameters(c);
-    if (c->one_scale)
-        nuc_adopt_parameters(c);
     if (!c->reference_compat) {
-        nuc_adopt_of_readers(c);
+        nuc_adopt(c);
         /*
          * A bias far larger than the products it is added to has too many of their steps for an int32. Their steps
          * become larger then, which the sum does not show: 255 of them, for each product, are 2^-22 of the bias.

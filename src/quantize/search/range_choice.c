@@ -420,9 +420,7 @@ static void take_parameters(struct choice *h, unsigned part)
         o->scale[0] = g->of[part][g->chosen].scale;
         o->zero_point[0] = g->of[part][g->chosen].zero_point;
     }
-    if (h->c->one_scale)
-        nuc_adopt_parameters(h->c);
-    nuc_adopt_of_readers(h->c);
+    nuc_adopt(h->c);
 }
 
 static const struct nuc_parameters *parameters_of(struct choice *h, unsigned part)
