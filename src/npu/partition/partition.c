@@ -160,10 +160,40 @@ static void check_cluster_member(struct partitioning *p, const struct nuc_node *
     }
 }
 
-/* By the reference: the backend of the older rules goes on. */
-static bool is_verified(const struct partitioning *p)
+/*
+ * In compatibility mode: a float that goes into the partition of the member, or out of it, which a LiteRT model of int8
+ * cannot have; the reference fails there, too. True: it does.
+ */
+static bool check_ends(struct partitioning *p, const struct nuc_node *member)
 {
-    return p->options->reference_compat && p->support.flavor->rules != NUC_RULES_SDK_3_1;
+    const char *rule = "what goes into the partition and out of it is quantized";
+    const int32_t *of = p->proposal->of;
+    struct nuc_cursor at = {0, 0};
+    bool changed = false;
+
+    for (const struct nuc_node *in = nuc_next_input(member, &at); in != NULL; in = nuc_next_input(member, &at)) {
+        if (!nuc_is_call(in) || in->is_tuple || in->vals[0].dtype != NUC_F32 || of[in->id] == of[member->id])
+            continue;
+        refuse_cluster(p, member, rule, in);
+        changed = true;
+    }
+    for (uint32_t i = 0; i < member->n_users && !nuc_is_dequantize(member); i++) {
+        const struct nuc_node *user = member->users[i];
+        if (member->is_tuple || member->vals[0].dtype != NUC_F32 || of[user->id] == of[member->id])
+            continue;
+        refuse_cluster(p, member, rule, user);
+        changed = true;
+    }
+    return changed;
+}
+
+/* By the reference: the backend of the older rules goes on, but with moves, which have one scale in a LiteRT model. */
+static bool is_verified(const struct partitioning *p, const struct nuc_node *node)
+{
+    enum nuc_family family = nuc_op_family(node->op);
+
+    return !p->options->reference_compat || p->support.flavor->rules != NUC_RULES_SDK_3_1 ||
+           family == NUC_FAMILY_VIEW || family == NUC_FAMILY_PERMUTE;
 }
 
 /*
@@ -176,11 +206,15 @@ static bool check_clusters(struct partitioning *p)
     bool changed = false;
 
     for (struct nuc_node *n = p->g->first; n != NULL; n = n->next) {
-        if (n->cluster == NULL || !nuc_is_call(n) || nuc_is_quantize(n) || (compat && p->proposal->of[n->id] < 0))
+        if (n->cluster == NULL || !nuc_is_call(n) || (compat && p->proposal->of[n->id] < 0))
+            continue;
+        if (compat)
+            changed = check_ends(p, n) || changed;
+        if (nuc_is_quantize(n))
             continue;
         if (!compat)
             check_cluster_member(p, n);
-        if (n != n->cluster)
+        if (n != n->cluster || !is_verified(p, n))
             continue;
         struct nuc_verdict v = nuc_check_parameters(&p->support, n);
         if (!v.ok)
@@ -213,7 +247,9 @@ static bool refuse_no_ops(struct partitioning *p)
         int32_t k = proposal->of[s->id];
         if (k < 0 || works[k])
             continue;
-        refuse(p, s->node, (struct nuc_verdict){false, "the partition has an operator that changes its data", "", ""});
+        /* A copy in front of an operator follows that one, which is in another partition then. */
+        struct nuc_node *node = nuc_follows_cluster(s->node) && s->node->cluster != NULL ? s->node->cluster : s->node;
+        refuse(p, node, (struct nuc_verdict){false, "the partition has an operator that changes its data", "", ""});
         changed = true;
     }
     return changed;
@@ -270,7 +306,7 @@ static void propose(struct partitioning *p)
         for (const struct step *s = p->steps; s < p->steps + p->n_steps; s++)
             p->supported[s->id] = s->compute != NO_NODE && !p->refused[s->compute];
         p->proposal = nuc_propose_partitions(p->g->cx, &p->flow, p->supported);
-        if (p->proposal->count == 0 || (validate(p) && !(is_verified(p) && check_clusters(p))))
+        if (p->proposal->count == 0 || (validate(p) && !(p->options->reference_compat && check_clusters(p))))
             return;
     }
 }

@@ -69,8 +69,12 @@ static struct nuc_verdict check_fixed(const struct nuc_support *s, const struct 
 struct nuc_verdict nuc_check_parameters(const struct nuc_support *s, const struct nuc_node *node)
 {
     struct results r = results_of(node);
+    const struct nuc_node *x = nuc_arg_node(node, NUC_SELF);
     struct nuc_quant in;
 
+    /* Past copies in front of it that nothing quantizes. */
+    while (x != NULL && x->cluster == node && nuc_is_call(x) && !nuc_is_dequantize(x))
+        x = nuc_arg_node(x, NUC_SELF);
     if (!r.same)
         return (struct nuc_verdict){false, "every reader takes the result in one quantization", "several", "one"};
     if (r.count > 0) {
@@ -78,7 +82,7 @@ struct nuc_verdict nuc_check_parameters(const struct nuc_support *s, const struc
         if (!v.ok)
             return v;
     }
-    if (r.count == 0 || !keeps_scale[nuc_op_family(node->op)] || !nuc_input_quant(node, NUC_SELF, &in))
+    if (r.count == 0 || !keeps_scale[nuc_op_family(node->op)] || x == NULL || !nuc_dequantize_quant(x, &in))
         return (struct nuc_verdict){.ok = true};
     if (!nuc_same_parameters(&in, &r.first)) {
         const char *actual = nuc_format(s->g->cx, "%.9g, %lld and %.9g, %lld", in.scale, (long long)in.zero_point,

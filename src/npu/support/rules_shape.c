@@ -24,9 +24,26 @@ static bool pad_rank(const struct nuc_rule_query *q)
     return count <= 2 * rank || nuc_rule_report(q, nuc_rule_text(q, "%u", 2 * rank), "%u", count);
 }
 
+/* Elements are taken off before others are added. */
+static bool pad_leaves(const struct nuc_rule_query *q)
+{
+    const struct nuc_arg *pad = nuc_arg_at(q->node, NUC_ARG(CONSTANT_PAD, pad));
+    const struct nuc_meta *in = nuc_input_meta(q->node, NUC_SELF);
+    uint32_t count = pad_count(q->node);
+
+    for (uint32_t i = 0; i + 1 < count && i / 2 < in->rank; i += 2) {
+        int64_t before = pad->u.ints[i], after = pad->u.ints[i + 1], size = in->sizes[in->rank - 1 - i / 2];
+        if (size + (before < 0 ? before : 0) + (after < 0 ? after : 0) <= 0)
+            return nuc_rule_report(q, "an element at least", "%lld and %lld of %lld", (long long)before,
+                                   (long long)after, (long long)size);
+    }
+    return true;
+}
+
 const struct nuc_support_rule nuc_pad_ir[] = {
     RULE("there are at most two paddings for each dimension", pad_rank, 0),
     RULE("paddings come in pairs", pad_pairs, 0),
+    RULE("negative paddings leave something of each dimension", pad_leaves, 0),
     RULE_SHARED_QUANTIZATION,
     RULES_END,
 };
