@@ -81,6 +81,8 @@ static void simplify(struct nuc_job *j, enum nuc_pass_mode mode)
     struct nuc_support npu = {.g = j->m->graph, .target = j->m->settings->target, .flavor = j->m->settings->flavor};
     if (nuc_expresses_for_npu(j->m->settings) && nuc_take_fewer_rows(&npu))
         nuc_refresh_layouts(j->m->graph);
+    if (nuc_expresses_for_npu(j->m->settings))
+        nuc_centre_rows(j->m->graph);
     nuc_restore_output_orders(j->m->graph, outputs);
 }
 

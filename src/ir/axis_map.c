@@ -553,14 +553,19 @@ bool nuc_axis_strides(const struct nuc_axis_map *map, const int64_t *from, int64
 uint32_t nuc_moved_dim(const struct nuc_node *node, const struct nuc_meta *from, uint32_t dim)
 {
     const enum nuc_family family = nuc_op_family(node->op);
-    const struct nuc_meta *to = &node->vals[0];
     struct nuc_axis_map map;
 
     if ((family != NUC_FAMILY_VIEW && family != NUC_FAMILY_PERMUTE && family != NUC_FAMILY_SLICE) || node->is_tuple ||
         !nuc_axis_map(node, 0, NUC_SELF, 0, &map))
-        return to->rank;
-    for (uint32_t i = 0; i < map.count; i++) {
-        const struct nuc_axis *a = &map.axes[i];
+        return node->vals[0].rank;
+    return nuc_whole_dim(&map, from, &node->vals[0], dim);
+}
+
+uint32_t nuc_whole_dim(const struct nuc_axis_map *map, const struct nuc_meta *from, const struct nuc_meta *to,
+                       uint32_t dim)
+{
+    for (uint32_t i = 0; i < map->count; i++) {
+        const struct nuc_axis *a = &map->axes[i];
         if (dim < a->from || dim >= a->from_end)
             continue;
         bool whole = a->kind == NUC_AXIS_ELEMENT && a->start == 0 && a->step == 1 &&

@@ -73,4 +73,8 @@ bool nuc_axis_strides(const struct nuc_axis_map *map, const int64_t *from, int64
  */
 uint32_t nuc_moved_dim(const struct nuc_node *node, const struct nuc_meta *from, uint32_t dim);
 
+/* The same by the map of an operand of the sizes of `from` to a result of the sizes of `to`. */
+uint32_t nuc_whole_dim(const struct nuc_axis_map *map, const struct nuc_meta *from, const struct nuc_meta *to,
+                       uint32_t dim);
+
 #endif

@@ -33,6 +33,7 @@ static struct nuc_node *copy_node(struct nuc_graph *to, const struct nuc_node *f
     node->format = from->format;
     node->partition = from->partition;
     node->do_not_delegate = from->do_not_delegate;
+    node->is_centred = from->is_centred;
     node->delegate = from->delegate;
     return node;
 }

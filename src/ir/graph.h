@@ -182,9 +182,10 @@ struct nuc_node {
     enum nuc_input_kind input_kind : 3; /* placeholders only */
     enum nuc_format format : 3;         /* set by layout */
     bool do_not_delegate : 1;
-    bool is_step : 1; /* one of several nodes that an operator became, another of which is counted for it */
-    int partition;    /* index of the partition, -1: none */
-    const char *name; /* unique in the graph */
+    bool is_step : 1;    /* one of several nodes that an operator became, another of which is counted for it */
+    bool is_centred : 1; /* layer_norm: the rows that it reads have the mean 0 */
+    int partition;       /* index of the partition, -1: none */
+    const char *name;    /* unique in the graph */
     struct nuc_node *prev, *next;
 
     struct nuc_arg *args;

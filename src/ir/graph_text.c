@@ -155,6 +155,8 @@ static void print_annotations(struct nuc_text *out, const struct nuc_node *node)
         nuc_text_addf(out, " partition=%d", node->partition);
     if (node->do_not_delegate)
         nuc_text_addf(out, " no-delegate");
+    if (node->is_centred)
+        nuc_text_addf(out, " centred");
     if (node->source->file != NULL) {
         nuc_text_addf(out, " at ");
         print_string(out, node->source->file);

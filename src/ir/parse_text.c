@@ -494,6 +494,8 @@ static void take_annotations(struct reader *r, struct nuc_node *node, struct clu
             node->partition = take_small(r, '=');
         } else if (take_keyword(r, "no-delegate")) {
             node->do_not_delegate = true;
+        } else if (take_keyword(r, "centred")) {
+            node->is_centred = true;
         } else if (take_keyword(r, "at")) {
             source.file = take_string(r);
             source.line = take_small(r, ':');

@@ -69,6 +69,12 @@ static void to_npu_norms(struct nuc_graph *g)
     to_npu_forms_with(g, NUC_NORM_SHORT);
 }
 
+static void to_centred_npu_norms(struct nuc_graph *g)
+{
+    nuc_centre_rows(g);
+    to_npu_norms(g);
+}
+
 static void to_fine_npu_norms(struct nuc_graph *g)
 {
     to_npu_forms_with(g, NUC_NORM_FINE);
@@ -116,6 +122,8 @@ static const struct stage stages[] = {
     {.name = "npu-forms", .run = to_npu_forms},
     {.name = "npu-rows", .run = take_fewer_rows},
     {.name = "npu-norms", .run = to_npu_norms},
+    {.name = "centred-rows", .run = nuc_centre_rows},
+    {.name = "centred-npu-norms", .run = to_centred_npu_norms},
     {.name = "npu-fine-norms", .run = to_fine_npu_norms},
     {.name = "npu-wide-norms", .run = to_wide_npu_norms},
     {.name = "constant-weights", .run = to_constant_weights},

@@ -241,7 +241,7 @@ static bool read_rows(const struct nuc_support *s, const struct nuc_node *node, 
         return false;
     const struct nuc_meta *m = &x->vals[0];
     uint32_t dims = nuc_arg_at(node, NUC_ARG(LAYER_NORM, normalized_shape))->count;
-    *r = (struct rows){.centred = !rms,
+    *r = (struct rows){.centred = !rms && !node->is_centred,
                        .least = asked.least,
                        .fine = asked.form != NUC_NORM_SHORT,
                        .wide = asked.form == NUC_NORM_WIDE};
