@@ -22,14 +22,16 @@ bool nuc_remove_dead_nodes(struct nuc_graph *g)
 
 /*
  * Batch norms are folded first, as the quantization flow of torch does before any pass of the backend; the second time
- * catches those that other passes brought next to a convolution or linear. For a CPU alone the reference does no more
- * than that. The reference splits groups and recurrent layers after it decomposed splits, so that the splits they leave
- * stay on the CPU. It writes a number as divisor as a whole tensor, and knows neither x /= d nor the named paddings and
+ * catches those that other passes brought next to a convolution or linear. Branches are merged before groups are split,
+ * and once more where constants have become factors of a layer. For a CPU alone the reference does no more than that.
+ * The reference splits groups and recurrent layers after it decomposed splits, so that the splits they leave stay on
+ * the CPU. It writes a number as divisor as a whole tensor, and knows neither x /= d nor the named paddings and
  * computed weights of conv1d.
  */
 static const struct nuc_pass aten_passes[] = {
     {"fold-batch-norm", nuc_fold_batch_norm, ALSO_FOR_CPU},
     {"remove-dead-nodes", nuc_remove_dead_nodes, ALSO_FOR_CPU},
+    {"merge-convs", nuc_merge_convs, BETTER},
     {"batch-pools", nuc_batch_pools, BOTH},
     {"split-to-slices", nuc_split_to_slices, BOTH},
     {"split-group-conv", nuc_split_group_conv, BOTH},
@@ -41,6 +43,7 @@ static const struct nuc_pass aten_passes[] = {
     {"split-recurrent-as-reference", nuc_split_recurrent_as_reference, AS_REFERENCE},
     {"fold-constants", nuc_fold_constants, BOTH},
     {"fold-layer-scales", nuc_fold_layer_scales, BETTER},
+    {"merge-convs-again", nuc_merge_convs, BETTER},
     {"split-to-slices-again", nuc_split_to_slices, BETTER},
     {"fuse-linear-add", nuc_fuse_linear_add, BOTH},
     {"move-activation", nuc_move_activation, BOTH},
