@@ -100,8 +100,8 @@ struct vec_gemm {
 /*
  * Rows of output pixels of a depthwise convolution: `lines` times `line` outputs, output i of a line being the sum
  * over taps of tap[i] * weight. Blocks of a line use the tables of weights and parameters one after the other, from
- * the first again after `tables`. With `rows` 2 the same taps serve the row below as well, with other weights. Weights
- * of a table: [taps / 4][rows][block][4].
+ * the first again after `tables`. With `rows` 2 the same taps serve the row below as well, with other weights, and
+ * their bytes lie in pairs: tap[i] is of the taps 2 * i and 2 * i + 1. Weights of a table: [taps / 4][rows][block][4].
  */
 struct vec_depthwise {
     const uint8_t *weights;
@@ -175,6 +175,12 @@ struct vec_blend {
     ptrdiff_t pitch; /* bytes from one run of outputs to the next */
 };
 
+/* Pixels of a row, `step` bytes apart. */
+struct vec_line {
+    const int8_t *at;
+    ptrdiff_t step;
+};
+
 struct vec_isa {
     enum nuc_simulator_path path;
     int32_t input_offset; /* the kernels add to inputs */
@@ -182,10 +188,14 @@ struct vec_isa {
     int32_t bits;         /* of h that the kernels have behind the point */
     bool lines;           /* VEC_LINE and VEC_BENT are the shortest forms */
     int32_t block;        /* outputs of a block of the depthwise kernel: 16 or 64 */
-    const uint8_t *order; /* [block]: output of each accumulator of the depthwise kernel's block */
+    /* [block]: output of each accumulator of the depthwise kernel's block, by whether taps lie in pairs. */
+    const uint8_t *order[2];
 
     /* Copies n pixels of `bytes` each, `step` bytes apart in the source, next to each other, bits of `flip` turned. */
     void (*copy)(int8_t *to, const int8_t *from, int32_t n, int32_t bytes, ptrdiff_t step, int8_t flip);
+    /* Pixels of two rows become one each of twice the bytes, `pitch` apart: a byte of `a`, one of `b`, and so on. */
+    void (*pair)(int8_t *to, ptrdiff_t pitch, struct vec_line a, struct vec_line b, int32_t n, int32_t bytes,
+                 int8_t flip);
     /* segment[s]: first byte of the first pixel's run; out: its first column. */
     void (*gemm)(const struct vec_gemm *g, const int8_t *const *segment, int32_t pixels, int8_t *out);
     /* `rows` of 1 or 2 are stored. */

@@ -276,6 +276,12 @@ static inline vec_mixed vec_mix(const int8_t *const *tap, ptrdiff_t at)
                        vec_mix_pair(vec_tap(tap[1] + at), vec_tap(tap[3] + at))};
 }
 
+static inline vec_mixed vec_mix_pairs(const int8_t *const *pair, ptrdiff_t at)
+{
+    return (vec_mixed){{vec_tap(pair[0] + at), vec_tap(pair[0] + at + 16)},
+                       {vec_tap(pair[1] + at), vec_tap(pair[1] + at + 16)}};
+}
+
 static inline void vec_dot_mixed(vec_i32 *acc, const int step, const vec_mixed *x, const int blocks, const uint8_t *w)
 {
     (void)step; /* there is one block */
@@ -289,10 +295,17 @@ static inline void vec_dot_mixed(vec_i32 *acc, const int step, const vec_mixed *
 
 static const uint8_t vec_order[VEC_BLOCK] = {0, 1, 2, 3, 8, 9, 10, 11, 4, 5, 6, 7, 12, 13, 14, 15};
 
-/* Packing within 128 bits undoes the order. */
-static inline void vec_store_block(const vec_i32 *v, const struct vec_output *o, int8_t *out, int32_t n)
+static const uint8_t vec_order_pairs[VEC_BLOCK] = {0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15};
+
+/* Packing within 128 bits undoes the order of what are no pairs. */
+static inline __attribute__((always_inline)) void vec_store_block(const vec_i32 *v, const struct vec_output *o,
+                                                                  const bool pairs, int8_t *out, int32_t n)
 {
-    vec_store_words(_mm256_packs_epi32(v->low, v->high), o, out, n < VEC_LANES ? n : VEC_LANES);
+    n = n < VEC_LANES ? n : VEC_LANES;
+    if (pairs)
+        vec_store(*v, o, out, n);
+    else
+        vec_store_words(_mm256_packs_epi32(v->low, v->high), o, out, n);
 }
 
 #define VEC_LINEAR 32 /* values of a block */

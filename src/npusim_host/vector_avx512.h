@@ -301,6 +301,29 @@ static inline vec_mixed vec_mix(const int8_t *const *tap, ptrdiff_t at)
                         _mm512_unpacklo_epi16(high01, high23), _mm512_unpackhi_epi16(high01, high23)}};
 }
 
+/* Two pairs of 64 outputs: the words that they are. */
+static inline vec_mixed vec_mix_pairs(const int8_t *const *pair, ptrdiff_t at)
+{
+    __m512i x0 = _mm512_loadu_si512(pair[0] + at), x1 = _mm512_loadu_si512(pair[0] + at + 64);
+    __m512i y0 = _mm512_loadu_si512(pair[1] + at), y1 = _mm512_loadu_si512(pair[1] + at + 64);
+
+    __asm__("" : "+v"(x0), "+v"(x1), "+v"(y0), "+v"(y1));
+    return (vec_mixed){{_mm512_unpacklo_epi16(x0, y0), _mm512_unpackhi_epi16(x0, y0), _mm512_unpacklo_epi16(x1, y1),
+                        _mm512_unpackhi_epi16(x1, y1)}};
+}
+
+/* The bytes of b between those of a. */
+static inline void vec_pair_64(int8_t *to, const int8_t *a, const int8_t *b, int8_t flip)
+{
+    const __m512i halves = _mm512_set_epi64(7, 3, 6, 2, 5, 1, 4, 0);
+    __m512i turned = _mm512_set1_epi8(flip);
+    __m512i x = _mm512_permutexvar_epi64(halves, _mm512_xor_si512(_mm512_loadu_si512(a), turned));
+    __m512i y = _mm512_permutexvar_epi64(halves, _mm512_xor_si512(_mm512_loadu_si512(b), turned));
+
+    _mm512_storeu_si512(to, _mm512_unpacklo_epi8(x, y));
+    _mm512_storeu_si512(to + 64, _mm512_unpackhi_epi8(x, y));
+}
+
 /* `blocks` of accumulators, `step` vectors apart. Each vector of weights is read once. */
 static inline __attribute__((always_inline)) void vec_dot_mixed(vec_i32 *acc, const int step, const vec_mixed *x,
                                                                 const int blocks, const uint8_t *w)
@@ -319,11 +342,20 @@ static const uint8_t vec_order[VEC_BLOCK] = {0,  1,  2,  3,  16, 17, 18, 19, 32,
                                              8,  9,  10, 11, 24, 25, 26, 27, 40, 41, 42, 43, 56, 57, 58, 59,
                                              12, 13, 14, 15, 28, 29, 30, 31, 44, 45, 46, 47, 60, 61, 62, 63};
 
-/* Packing within 128 bits undoes the order. */
-static inline void vec_store_block(const vec_i32 *v, const struct vec_output *o, int8_t *out, int32_t n)
+/* Of each 16 those of two vectors come to lie next to those of the two others. */
+static const uint8_t vec_order_pairs[VEC_BLOCK] = {0,  1,  2,  3,  8,  9,  10, 11, 16, 17, 18, 19, 24, 25, 26, 27,
+                                                   4,  5,  6,  7,  12, 13, 14, 15, 20, 21, 22, 23, 28, 29, 30, 31,
+                                                   32, 33, 34, 35, 40, 41, 42, 43, 48, 49, 50, 51, 56, 57, 58, 59,
+                                                   36, 37, 38, 39, 44, 45, 46, 47, 52, 53, 54, 55, 60, 61, 62, 63};
+
+/* Packing within 128 bits undoes the order, of pairs but for the place of eight bytes. */
+static inline __attribute__((always_inline)) void vec_store_block(const vec_i32 *v, const struct vec_output *o,
+                                                                  const bool pairs, int8_t *out, int32_t n)
 {
     __m512i r = vec_bytes_of(v, o);
 
+    if (pairs)
+        r = _mm512_permutexvar_epi64(_mm512_set_epi64(7, 5, 3, 1, 6, 4, 2, 0), r);
     if (n >= VEC_BLOCK)
         _mm512_storeu_si512(out, r);
     else

@@ -24,14 +24,15 @@ struct layout {
 
 /*
  * Taps are numbered down the columns of the window. Two rows at once share those of the rows of the image that either
- * has; the other's weights are 0 there.
+ * has; the other's weights are 0 there. Their rows of the image are staged in pairs.
  */
 static struct layout depthwise_layout(const struct vec_isa *isa, const struct nuc_mc_conv *c, int32_t tables)
 {
-    int64_t both = (int64_t)(c->k_h + c->stride_h) * c->k_w, one = (int64_t)c->k_h * c->k_w;
+    int64_t height = (int64_t)(c->k_h + c->stride_h + 1) / 2 * 2, both = height * c->k_w,
+            one = (int64_t)c->k_h * c->k_w;
     bool two = c->out_h > 1 && c->dilation_h == 1 && both <= VEC_MAX_TAPS &&
                (both + VEC_DEPTH - 1) / VEC_DEPTH < 2 * vec_up((int32_t)one, VEC_DEPTH);
-    struct layout l = {.rows = two ? 2 : 1, .height = two ? c->k_h + c->stride_h : c->k_h, .tables = tables};
+    struct layout l = {.rows = two ? 2 : 1, .height = two ? (int32_t)height : c->k_h, .tables = tables};
 
     l.groups = vec_up(l.height * c->k_w, VEC_DEPTH);
     l.table_bytes = (uint64_t)(l.rows * l.groups) * VEC_DEPTH * (uint64_t)isa->block * (uint64_t)isa->weight_bytes;
@@ -40,6 +41,14 @@ static struct layout depthwise_layout(const struct vec_isa *isa, const struct nu
     l.taps = l.bias + (uint64_t)tables * (uint64_t)isa->block * sizeof(int32_t);
     l.size = l.taps + (uint64_t)l.groups * VEC_DEPTH * sizeof(struct vec_tap);
     return l;
+}
+
+/* Place of a tap in its group. Weights of 16 bits are multiplied in pairs of the first and the third. */
+static int32_t tap_in_group(const struct vec_isa *isa, const struct layout *l, int32_t tap)
+{
+    int32_t k = tap % VEC_DEPTH;
+
+    return l->rows == 2 && isa->weight_bytes == 2 ? k % 2 * 2 + k / 2 : k;
 }
 
 /* Weights and parameters of block `table`: outputs table * block and up, of channels that repeat in a flat row. */
@@ -56,7 +65,7 @@ static bool pack_table(const struct vec_isa *isa, const struct nuc_npu *npu, con
     bool worth_lines = (int64_t)c->batches * c->out_h * c->out_w >= VEC_WORTH_LINES;
 
     for (int32_t a = 0; a < isa->block; a++) {
-        int64_t output = (int64_t)table * isa->block + isa->order[a];
+        int64_t output = (int64_t)table * isa->block + isa->order[l->rows - 1][a];
         struct vec_sums sums = {0, 0};
         if (output >= c->out_c && !flat)
             continue;
@@ -68,7 +77,7 @@ static bool pack_table(const struct vec_isa *isa, const struct nuc_npu *npu, con
             for (int32_t r = 0; r < l->rows; r++) {
                 int32_t tap = t % c->k_w * l->height + t / c->k_w + r * c->stride_h;
                 vec_weight_set(isa, lane + (size_t)(tap / VEC_DEPTH * l->rows + r) * group, a % VEC_LANES,
-                               tap % VEC_DEPTH, w);
+                               tap_in_group(isa, l, tap), w);
             }
         }
         if (!vec_output_set(isa, params + a / VEC_LANES, a % VEC_LANES, folded + a, bias[channel], &sums, c->input_zero,
@@ -84,12 +93,12 @@ static bool pack_table(const struct vec_isa *isa, const struct nuc_npu *npu, con
 static void depthwise_taps(const struct nuc_mc_conv *c, const struct vec_window *w, const struct layout *l,
                            struct vec_tap *taps)
 {
-    int32_t bytes = (int32_t)w->pitch, all = l->groups * VEC_DEPTH;
+    int32_t bytes = (int32_t)w->pitch * l->rows, height = l->height / l->rows;
 
-    for (int32_t t = 0; t < all; t++) {
-        int32_t index = t < l->height * c->k_w ? t : 0;
-        int32_t column = index / l->height * c->dilation_w;
-        taps[t].row = index % l->height;
+    for (int32_t t = 0; t < w->n_taps; t++) {
+        int32_t index = t < height * c->k_w ? t : 0;
+        int32_t column = index / height * c->dilation_w;
+        taps[t].row = index % height;
         taps[t].at = (int32_t)((size_t)(column % w->split) * w->plane) + column / w->split * bytes;
     }
 }
@@ -125,6 +134,19 @@ static struct vec_depthwise depthwise_row(const struct nuc_mc_conv *c, const str
                                   .output = vec_output_of(c->output_zero, c->clamp_min, c->clamp_max)};
 }
 
+/* Rows of the window in pairs, of which a window begins with a whole one. */
+static void pair_rows(struct vec_window *w, const struct layout *l)
+{
+    w->pairs = l->rows == 2;
+    if (!w->pairs)
+        return;
+    w->before = w->pad_top % 2;
+    w->image_h = w->in_h;
+    w->in_h = vec_up(w->in_h + w->before, 2);
+    w->pad_top /= 2;
+    w->ring = w->tap_rows = l->height / 2;
+}
+
 struct vec_plan *vec_plan_depthwise(const struct vec_isa *isa, const struct nuc_npu *npu, const struct nuc_mc_conv *c,
                                     struct vec_budget *budget)
 {
@@ -147,8 +169,8 @@ struct vec_plan *vec_plan_depthwise(const struct vec_isa *isa, const struct nuc_
     if ((c->weight.where & 0xFFu) != NUC_MC_WEIGHTS || n_taps > VEC_MAX_TAPS)
         return NULL;
     struct layout l = depthwise_layout(isa, c, flat ? repeat : vec_up(c->out_c, isa->block));
-    w.ring += (l.rows - 1) * c->stride_h;
-    w.tap_rows = l.height;
+    pair_rows(&w, &l);
+    w.n_taps = l.groups * VEC_DEPTH / l.rows;
     uint64_t scratch = vec_window_measure(&w, true);
     if (scratch > VEC_MOST_SCRATCH)
         return NULL;
@@ -157,11 +179,10 @@ struct vec_plan *vec_plan_depthwise(const struct vec_isa *isa, const struct nuc_
         return NULL;
     struct vec_tap *taps = (struct vec_tap *)(void *)(memory + l.taps);
     depthwise_taps(c, &w, &l, taps);
-    w.n_taps = l.groups * VEC_DEPTH;
     w.taps = taps;
     plan->scratch = (size_t)scratch;
     plan->u.depthwise = (struct vec_depthwise_plan){w, depthwise_row(c, &l, flat, memory), c->batches};
-    plan->u.depthwise.depthwise.in_line = (ptrdiff_t)w.pitch;
+    plan->u.depthwise.depthwise.in_line = (ptrdiff_t)w.pitch * l.rows;
     if (pack_tables(isa, npu, c, &l, flat, memory))
         return plan;
     free(plan);

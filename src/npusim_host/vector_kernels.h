@@ -344,7 +344,8 @@ VEC_INLINE void vec_depthwise_blocks(const struct vec_depthwise *d, const int8_t
         vec_mixed x[VEC_AT_ONCE];
         VEC_UNROLL
         for (int k = 0; k < blocks; k++)
-            x[k] = vec_mix(tap + t * VEC_DEPTH, b->at + k * b->step);
+            x[k] = rows > 1 ? vec_mix_pairs(tap + t * VEC_DEPTH / 2, b->at + k * b->step)
+                            : vec_mix(tap + t * VEC_DEPTH, b->at + k * b->step);
         VEC_UNROLL
         for (int r = 0; r < rows; r++)
             vec_dot_mixed(acc + r * VEC_VECTORS, rows * VEC_VECTORS, x, blocks, w + r * VEC_BLOCK_WEIGHTS);
@@ -362,9 +363,10 @@ VEC_INLINE void vec_depthwise_blocks(const struct vec_depthwise *d, const int8_t
     }
     VEC_UNROLL
     for (int k = 0; k < blocks; k++) {
-        vec_store_block(acc + k * rows * VEC_VECTORS, &output, b->out + k * b->out_step, b->n - k * b->n_step);
+        vec_store_block(acc + k * rows * VEC_VECTORS, &output, rows > 1, b->out + k * b->out_step,
+                        b->n - k * b->n_step);
         if (rows > 1 && stored > 1)
-            vec_store_block(acc + (k * rows + 1) * VEC_VECTORS, &output, b->out + k * b->out_step + d->out_row,
+            vec_store_block(acc + (k * rows + 1) * VEC_VECTORS, &output, true, b->out + k * b->out_step + d->out_row,
                             b->n - k * b->n_step);
     }
 }
@@ -379,8 +381,8 @@ VEC_INLINE void vec_depthwise_rows(const struct vec_depthwise *d, const int8_t *
     for (int32_t table = 0; table < d->tables; table++) {
         int32_t first = table * VEC_BLOCK, i = 0;
         int32_t n = flat ? (d->line - first + step - 1) / step : d->lines;
-        struct vec_blocks b = {.at = first,
-                               .step = flat ? step : d->in_line,
+        struct vec_blocks b = {.at = first * rows,
+                               .step = flat ? step * rows : d->in_line,
                                .out = out + first,
                                .out_step = flat ? step : d->out_line,
                                .n = d->line - first,
@@ -407,8 +409,6 @@ static void vec_depthwise(const struct vec_depthwise *d, const int8_t *const *ta
         vec_depthwise_rows(d, tap, 2, 3, rows, out);
     else if (d->rows == 2)
         vec_depthwise_rows(d, tap, 2, d->groups, rows, out);
-    else if (d->groups == 3)
-        vec_depthwise_rows(d, tap, 1, 3, rows, out);
     else
         vec_depthwise_rows(d, tap, 1, d->groups, rows, out);
 }
@@ -805,6 +805,34 @@ static void vec_copy(int8_t *to, const int8_t *from, int32_t n, int32_t bytes, p
     }
 }
 
+/* The bytes of b between those of a. What is left of a size is done with the end of what was. */
+static void vec_pair(int8_t *to, ptrdiff_t pitch, struct vec_line a, struct vec_line b, int32_t n, int32_t bytes,
+                     int8_t flip)
+{
+    const vec_bytes16 turned = (vec_bytes16){0} + flip;
+
+    for (; n > 0; n--, to += pitch, a.at += a.step, b.at += b.step) {
+#ifdef __AVX512BW__
+        for (int32_t i = 0; bytes >= 64 && i < bytes; i += 64) {
+            int32_t at = vec_smaller(i, bytes - 64);
+            vec_pair_64(to + 2 * at, a.at + at, b.at + at, flip);
+        }
+        if (bytes >= 64)
+            continue;
+#endif
+        for (int32_t i = 0; bytes >= 16 && i < bytes; i += 16) {
+            int32_t at = vec_smaller(i, bytes - 16);
+            vec_bytes16 x = *(const vec_loose16 *)(a.at + at) ^ turned, y = *(const vec_loose16 *)(b.at + at) ^ turned;
+            *(vec_loose16 *)(to + 2 * at) = VEC_ZIP_LOW(x, y);
+            *(vec_loose16 *)(to + 2 * at + 16) = VEC_ZIP_HIGH(x, y);
+        }
+        for (int32_t i = 0; bytes < 16 && i < bytes; i++) {
+            to[2 * i] = (int8_t)(a.at[i] ^ flip);
+            to[2 * i + 1] = (int8_t)(b.at[i] ^ flip);
+        }
+    }
+}
+
 #define VEC_SUMMED_ROWS 256 /* whose sums 16 bits hold */
 
 /* Adds `rows` of as many channels to their sums. words: how they are widened. */
@@ -915,10 +943,11 @@ static void vec_blend_columns(const struct vec_blend *b, const int32_t *restrict
 #define VEC_ISA(its_path, bytes, its_bits)                                                                             \
     {                                                                                                                  \
         .path = (its_path), .input_offset = VEC_OFFSET, .weight_bytes = (bytes), .bits = (its_bits),                   \
-        .lines = VEC_LINES, .block = VEC_BLOCK, .order = vec_order, .gemm = vec_gemm_row, .depthwise = vec_depthwise,  \
-        .binary = vec_binary, .scale_rows = vec_scale_rows, .copy = vec_copy, .average = vec_average,                  \
-        .maximum = vec_maximum, .sum_rows = vec_sum_rows, .scale_sums = vec_scale_sums, .lookup = vec_lookup,          \
-        .blend_rows = vec_blend_rows, .blend_columns = vec_blend_columns, .transpose = vec_transpose,                  \
+        .lines = VEC_LINES, .block = VEC_BLOCK, .order = {vec_order, vec_order_pairs}, .gemm = vec_gemm_row,           \
+        .depthwise = vec_depthwise, .binary = vec_binary, .scale_rows = vec_scale_rows, .copy = vec_copy,              \
+        .pair = vec_pair, .average = vec_average, .maximum = vec_maximum, .sum_rows = vec_sum_rows,                    \
+        .scale_sums = vec_scale_sums, .lookup = vec_lookup, .blend_rows = vec_blend_rows,                              \
+        .blend_columns = vec_blend_columns, .transpose = vec_transpose,                                                \
     }
 
 #endif

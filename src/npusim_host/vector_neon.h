@@ -188,18 +188,27 @@ typedef struct {
     int8x16_t part[4];
 } vec_mixed;
 
+static inline vec_mixed vec_zip_pairs(int8x16_t a0, int8x16_t a1, int8x16_t b0, int8x16_t b1)
+{
+    int16x8x2_t low = vzipq_s16(vreinterpretq_s16_s8(a0), vreinterpretq_s16_s8(b0));
+    int16x8x2_t high = vzipq_s16(vreinterpretq_s16_s8(a1), vreinterpretq_s16_s8(b1));
+
+    return (vec_mixed){{vreinterpretq_s8_s16(low.val[0]), vreinterpretq_s8_s16(low.val[1]),
+                        vreinterpretq_s8_s16(high.val[0]), vreinterpretq_s8_s16(high.val[1])}};
+}
+
 static inline vec_mixed vec_mix(const int8_t *const *tap, ptrdiff_t at)
 {
     int8x16x2_t a = vzipq_s8(vld1q_s8(tap[0] + at), vld1q_s8(tap[1] + at));
     int8x16x2_t b = vzipq_s8(vld1q_s8(tap[2] + at), vld1q_s8(tap[3] + at));
-    vec_mixed mixed;
 
-    for (int i = 0; i < 2; i++) {
-        int16x8x2_t x = vzipq_s16(vreinterpretq_s16_s8(a.val[i]), vreinterpretq_s16_s8(b.val[i]));
-        mixed.part[2 * i] = vreinterpretq_s8_s16(x.val[0]);
-        mixed.part[2 * i + 1] = vreinterpretq_s8_s16(x.val[1]);
-    }
-    return mixed;
+    return vec_zip_pairs(a.val[0], a.val[1], b.val[0], b.val[1]);
+}
+
+static inline vec_mixed vec_mix_pairs(const int8_t *const *pair, ptrdiff_t at)
+{
+    return vec_zip_pairs(vld1q_s8(pair[0] + at), vld1q_s8(pair[0] + at + 16), vld1q_s8(pair[1] + at),
+                         vld1q_s8(pair[1] + at + 16));
 }
 
 static inline void vec_dot_mixed(vec_i32 *acc, const int step, const vec_mixed *x, const int blocks, const uint8_t *w)
@@ -212,8 +221,11 @@ static inline void vec_dot_mixed(vec_i32 *acc, const int step, const vec_mixed *
 
 static const uint8_t vec_order[VEC_BLOCK] = {0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15};
 
-static inline void vec_store_block(const vec_i32 *v, const struct vec_output *o, int8_t *out, int32_t n)
+#define vec_order_pairs vec_order
+
+static inline void vec_store_block(const vec_i32 *v, const struct vec_output *o, bool pairs, int8_t *out, int32_t n)
 {
+    (void)pairs;
     vec_store(*v, o, out, n < VEC_LANES ? n : VEC_LANES);
 }
 

@@ -23,6 +23,8 @@ struct vec_window {
     int32_t split, padded_w;
     size_t pitch, plane, slot; /* bytes of a staged pixel and what follows it, of a plane, of a staged row */
     int32_t ring;              /* staged rows; 0: rows are read in place */
+    bool pairs;                /* what rows are: two rows of the image, the bytes of one between those of the other */
+    int32_t before, image_h;   /* of pairs: rows of the first one that are above the image, and rows of the image */
     const struct vec_isa *isa;
     int8_t flip; /* bits that are turned in staged rows: those that add the kernels' offset */
     int32_t zero;

@@ -158,7 +158,7 @@ static void depthwise_rows(void *arg, uint32_t thread, int64_t begin, int64_t en
     for (int64_t job_row = begin; job_row < end; job_row++) {
         int64_t image = job_row / jobs;
         int32_t oy = (int32_t)(job_row % jobs) * each;
-        vec_cursor_row(&cursor, image, oy, tap);
+        vec_cursor_row(&cursor, image, oy / each, tap);
         job->v->isa->depthwise(&p->depthwise, tap, p->window.out_h - oy < each ? 1 : each,
                                job->out + (image * p->window.out_h + oy) * p->window.out_row);
     }

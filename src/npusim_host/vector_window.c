@@ -1,27 +1,95 @@
 /* Rows of an image for the vector kernels: in place, or staged. */
 #include <string.h>
 
+#include "device/base/span.h"
 #include "npusim_host/vector_plan.h"
 
 uint64_t vec_window_measure(struct vec_window *w, bool stage)
 {
     uint64_t pixels = ((uint64_t)w->padded_w + (uint64_t)w->split - 1) / (uint64_t)w->split;
-    uint64_t plane = pixels * (uint64_t)w->pitch;
-    uint64_t slot = (plane * (uint64_t)w->split + VEC_SLACK + VEC_ALIGNMENT - 1) / VEC_ALIGNMENT * VEC_ALIGNMENT;
+    uint64_t each = w->pairs ? 2 : 1, plane = pixels * (uint64_t)w->pitch * each;
+    uint64_t slot = nuc_align_up(plane * (uint64_t)w->split + each * VEC_SLACK, VEC_ALIGNMENT);
 
     w->plane = (size_t)plane;
     w->slot = (size_t)slot;
     if (!stage)
         w->ring = 0;
-    return ((uint64_t)w->ring + 1) * slot;
+    return ((uint64_t)w->ring + (w->pairs ? 3 : 1)) * slot;
+}
+
+/* Bytes from one staged pixel to the next. */
+static size_t staged_pitch(const struct vec_window *w)
+{
+    return w->pitch * (w->pairs ? 2 : 1);
+}
+
+static int32_t columns_inside(const struct vec_window *w)
+{
+    int32_t room = w->padded_w > w->pad_left ? w->padded_w - w->pad_left : 0;
+
+    return room < w->in_w ? room : w->in_w;
+}
+
+/* Pixels of few bytes become pairs of a whole row, then planes. */
+static bool pairs_before_planes(const struct vec_window *w)
+{
+    return w->pairs && w->split > 1 && w->spread == 1 && w->pixel < VEC_ALIGNMENT && w->in_pixel == w->pixel &&
+           w->pitch == (size_t)w->pixel;
+}
+
+/* Two rows that pairs are made of, or in. */
+static int8_t *copies_of(const struct vec_cursor *c)
+{
+    return c->slots + ((size_t)c->window->ring + 2) * c->window->slot;
+}
+
+/* The columns of a plane that are inside the image: their number, the first one there and its staged pixel. */
+struct columns {
+    int32_t n, first;
+    size_t at;
+};
+
+static struct columns columns_of(const struct vec_window *w, int32_t plane)
+{
+    int32_t inside = columns_inside(w), end = w->pad_left + inside;
+
+    if (w->split == 1) /* most often: nothing is divided */
+        return (struct columns){inside, 0, (size_t)w->pad_left};
+    int32_t first = plane >= w->pad_left ? plane : plane + vec_up(w->pad_left - plane, w->split) * w->split;
+    return (struct columns){end > first ? vec_up(end - first, w->split) : 0, first - w->pad_left,
+                            (size_t)(first / w->split)};
+}
+
+static bool reaches_beyond(const struct vec_window *w)
+{
+    int64_t rows = w->pairs ? vec_up(w->out_h, 2) : w->out_h;
+    int64_t bottom = (rows - 1) * w->stride_h - w->pad_top + (int64_t)(w->tap_rows - 1) * w->dilation_h;
+
+    return w->pad_top > 0 || bottom >= w->in_h;
 }
 
 void vec_cursor_start(struct vec_cursor *c, const struct vec_window *w, const int8_t *input, uint8_t *scratch)
 {
+    int32_t zero = w->zero ^ w->flip;
+    size_t pitch = staged_pitch(w);
+
     *c = (struct vec_cursor){.window = w, .input = input, .slots = (int8_t *)scratch, .batch = -1};
+    int8_t *zeros = c->slots + (size_t)w->ring * w->slot;
+    c->zeros = zeros;
+    if (reaches_beyond(w))
+        memset(zeros, zero, w->slot);
+    if (w->pairs) /* what is outside the image, as it would lie there */
+        memset(zeros + w->slot, w->zero, (size_t)w->pixel * (size_t)(pairs_before_planes(w) ? columns_inside(w) : 1));
     /* Padded columns are written here and never again. */
-    c->zeros = c->slots + (size_t)w->ring * w->slot;
-    memset(c->slots, w->zero ^ w->flip, ((size_t)w->ring + 1) * w->slot);
+    for (int32_t p = 0; p < w->split; p++) {
+        struct columns of = columns_of(w, p);
+        size_t before = of.n > 0 ? of.at * pitch : w->plane, inside = (size_t)of.n * pitch;
+        int8_t *plane = c->slots + (size_t)p * w->plane;
+        for (int32_t i = 0; i < w->ring; i++, plane += w->slot) {
+            memset(plane, zero, before);
+            memset(plane + before + inside, zero, w->plane - before - inside);
+        }
+    }
 }
 
 /* Pixels that do not lie next to each other, or each channel `spread` times. */
@@ -36,32 +104,64 @@ static void spread_pixels(int8_t *to, const int8_t *from, int32_t n, const struc
 }
 
 /* `n` pixels of a plane. */
-static void stage_pixels(const struct vec_window *w, const int8_t *from, int32_t n, int8_t *to)
+static void lay_pixels(const struct vec_window *w, struct vec_line row, int32_t n, int8_t *to)
 {
-    ptrdiff_t step = w->in_pixel * w->split;
-
-    if (n <= 0)
-        return;
     if (w->spread == 1 && w->pitch == (size_t)w->pixel)
-        w->isa->copy(to, from, n, w->pixel, step, w->flip);
+        w->isa->copy(to, row.at, n, w->pixel, row.step, w->flip);
     else
-        spread_pixels(to, from, n, w, step);
+        spread_pixels(to, row.at, n, w, row.step);
 }
 
-static void stage_row(const struct vec_window *w, const int8_t *from, int8_t *slot)
+/* The same of two rows. Channels that are repeated are so before. */
+static void pair_pixels(const struct vec_cursor *c, struct vec_line a, struct vec_line b, int32_t n, int8_t *to)
 {
-    int32_t end = w->padded_w - w->pad_left < w->in_w ? w->padded_w : w->pad_left + w->in_w;
+    const struct vec_window *w = c->window;
+    int8_t *copy = copies_of(c), flip = w->flip;
+    ptrdiff_t pitch = (ptrdiff_t)w->pitch, bytes = (ptrdiff_t)w->pixel * w->spread;
 
-    if (w->split == 1) {
-        stage_pixels(w, from, end - w->pad_left, slot + (size_t)w->pad_left * w->pitch);
-        return;
+    if (w->spread > 1) {
+        spread_pixels(copy, a.at, n, w, a.step);
+        spread_pixels(copy + w->slot / 2, b.at, n, w, b.step);
+        a = (struct vec_line){copy, pitch};
+        b = (struct vec_line){copy + w->slot / 2, pitch};
+        flip = 0;
     }
+    bool dense = pitch == bytes && a.step == bytes && b.step == bytes;
+    w->isa->pair(to, 2 * pitch, a, b, dense ? 1 : n, (int32_t)bytes * (dense ? n : 1), flip);
+}
+
+/* A row, or two of them as a pair. */
+static void stage_row(const struct vec_cursor *c, const struct vec_line *row, int8_t *slot)
+{
+    const struct vec_window *w = c->window;
+    int32_t bytes = 2 * w->pixel;
+    bool before = pairs_before_planes(w);
+
+    if (before)
+        w->isa->pair(copies_of(c), 0, row[0], row[1], 1, columns_inside(w) * w->pixel, w->flip);
     for (int32_t p = 0; p < w->split; p++) {
-        /* The first padded column of the plane that is inside the image. */
-        int32_t first = p >= w->pad_left ? p : p + (w->pad_left - p + w->split - 1) / w->split * w->split;
-        int32_t n = end > first ? (end - first + w->split - 1) / w->split : 0;
-        stage_pixels(w, from + (first - w->pad_left) * w->in_pixel, n,
-                     slot + (size_t)p * w->plane + (size_t)(first / w->split) * w->pitch);
+        struct columns of = columns_of(w, p);
+        int8_t *to = slot + (size_t)p * w->plane + of.at * staged_pitch(w);
+        struct vec_line a = {row[0].at + of.first * row[0].step, row[0].step * w->split};
+        if (of.n > 0 && before)
+            w->isa->copy(to, copies_of(c) + of.first * bytes, of.n, bytes, (ptrdiff_t)bytes * w->split, 0);
+        else if (of.n > 0 && w->pairs)
+            pair_pixels(c, a, (struct vec_line){row[1].at + of.first * row[1].step, row[1].step * w->split}, of.n, to);
+        else if (of.n > 0)
+            lay_pixels(w, a, of.n, to);
+    }
+}
+
+/* The two rows of a pair, one of which may be outside the image. */
+static void rows_of_pair(const struct vec_cursor *c, const int8_t *image, int64_t index, struct vec_line *row)
+{
+    const struct vec_window *w = c->window;
+
+    for (int32_t i = 0; i < 2; i++) {
+        int64_t y = 2 * index - w->before + i;
+        bool inside = y >= 0 && y < w->image_h;
+        row[i] =
+            inside ? (struct vec_line){image + y * w->in_row, w->in_pixel} : (struct vec_line){c->zeros + w->slot, 0};
     }
 }
 
@@ -76,7 +176,10 @@ static void stage_rows(struct vec_cursor *c, const int8_t *image, int64_t low, i
     }
     high = high < w->in_h ? high : w->in_h;
     for (; c->next < high; c->next++) {
-        stage_row(w, image + c->next * w->in_row, c->slots + (size_t)c->slot * w->slot);
+        struct vec_line row[2] = {{image + c->next * w->in_row, w->in_pixel}};
+        if (w->pairs)
+            rows_of_pair(c, image, c->next, row);
+        stage_row(c, row, c->slots + (size_t)c->slot * w->slot);
         c->slot = c->slot + 1 == w->ring ? 0 : c->slot + 1;
     }
 }
