@@ -67,43 +67,49 @@ static bool may_express(void *user, const struct nuc_node *node)
 
 void nuc_decompose_model(struct nuc_job *j)
 {
-    struct nuc_model *m = nuc_model_after(j->quantized, nuc_graph_copy(j->quantized->graph));
-    const struct nuc_settings *s = m->settings;
+    const struct nuc_model *from = j->quantized;
+    const struct nuc_settings *s = from->settings;
+    const struct nuc_options *o = &s->o;
     struct nuc_edge_options options = {
         .target = s->target,
         .flavor = s->flavor,
-        .check_op_support = s->o.check_op_support != NULL ? ask_caller : NULL,
-        .check_op_support_user = m,
+        .check_op_support = o->check_op_support != NULL ? ask_caller : NULL,
         .preserved = &j->preserved,
-        .reference_compat = s->o.reference_compat,
-        .keep_for_cpu = s->target->cpu != NULL && !s->o.no_quantize,
-        .executorch_ops_only = s->o.executorch_ops_only,
+        .reference_compat = o->reference_compat,
+        .keep_for_cpu = s->target->cpu != NULL && !o->no_quantize,
+        .executorch_ops_only = o->executorch_ops_only,
+        .express = nuc_expresses_for_npu(s) ? may_express : NULL,
     };
-
-    j->m = m;
-    nuc_run_stage_passes(j, &nuc_quantized_passes, s->o.reference_compat ? NUC_PASSES_COMPAT : NUC_PASSES_DEFAULT);
-    if (nuc_expresses_for_npu(s)) {
-        options.express = may_express;
-        options.express_user = nuc_not_delegated_new(
-            m->graph,
-            &(struct nuc_partition_options){.operators_not_to_delegate = s->o.operators_not_to_delegate,
-                                            .n_operators_not_to_delegate = (uint32_t)s->o.n_operators_not_to_delegate,
-                                            .names_are_checked = true});
-    }
     /*
      * What the options name, what a LiteRT model has as single operators, and what the NPU has as such: where its rules
      * refuse one it is decomposed all the same, in another round by what j->preserved says.
      */
-    size_t *count = &options.n_preserve_ops;
-    const struct nuc_options *o = &m->settings->o;
-    size_t own = m->from_litert || nuc_expresses_for_npu(m->settings) ? NUC_TFLITE_N_PRESERVED : 0;
-    const char **list = nuc_alloc_array(m->c->cx, o->n_preserve_ops + own, sizeof *list);
+    size_t own = from->from_litert || nuc_expresses_for_npu(s) ? NUC_TFLITE_N_PRESERVED : 0;
+    const char **list = nuc_alloc_array(j->c->cx, o->n_preserve_ops + own, sizeof *list);
     for (size_t i = 0; i < o->n_preserve_ops; i++)
         list[i] = o->preserve_ops[i];
     for (size_t i = 0; i < own; i++)
         list[o->n_preserve_ops + i] = nuc_tflite_preserved[i];
-    *count = o->n_preserve_ops + own;
+    options.n_preserve_ops = o->n_preserve_ops + own;
     options.preserve_ops = list;
+    /* What another round would begin with is kept. */
+    if (!j->use_up || (j->given != NULL && from->graph == j->given->graph) || nuc_may_preserve(from->graph, &options)) {
+        j->m = nuc_model_after(from, nuc_graph_copy(from->graph));
+    } else {
+        j->m = nuc_model_after(from, from->graph);
+        nuc_renumber(j->m->graph);
+        options.preserved = NULL;
+        options.express = NULL;
+    }
+    struct nuc_model *m = j->m;
+    options.check_op_support_user = m;
+    nuc_run_stage_passes(j, &nuc_quantized_passes, o->reference_compat ? NUC_PASSES_COMPAT : NUC_PASSES_DEFAULT);
+    if (options.express != NULL)
+        options.express_user = nuc_not_delegated_new(
+            m->graph,
+            &(struct nuc_partition_options){.operators_not_to_delegate = o->operators_not_to_delegate,
+                                            .n_operators_not_to_delegate = (uint32_t)o->n_operators_not_to_delegate,
+                                            .names_are_checked = true});
     const struct nuc_meta *outputs = nuc_output_metas(m->graph);
     nuc_to_edge(m->graph, &options);
     if (m->from_litert)

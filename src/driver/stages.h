@@ -74,7 +74,8 @@ struct nuc_job {
     struct nuc_model *m;
     bool for_caller; /* the last model goes to a caller of compile.h, with all that it says about partitions */
     bool graph_only; /* DELEGATE makes no payloads: only what is left to the CPU is asked for */
-    bool use_up;     /* no one reads the partitioned model again: DELEGATE takes its graph over instead of a copy */
+    bool use_up;     /* no one reads what models become: DECOMPOSE and DELEGATE take graphs over instead of copies, */
+    const struct nuc_model *given;     /* but not this one's, which is a caller's; NULL: there is none */
     const struct nuc_model *prepared;  /* of what QUANTIZE made: the float model whose nodes its nodes come from */
     const struct nuc_model *quantized; /* what the stages from DECOMPOSE to PARTITION begin with */
     struct nuc_preserved preserved;

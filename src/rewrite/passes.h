@@ -142,6 +142,9 @@ struct nuc_edge_options {
  */
 void nuc_to_edge(struct nuc_graph *g, const struct nuc_edge_options *options);
 
+/* Whether it may leave operators that another round decomposes: there are such as the options name or the NPU has. */
+bool nuc_may_preserve(struct nuc_graph *g, const struct nuc_edge_options *options);
+
 /*
  * A product with the int8 value 1 of scale 1, by which a value gets other parameters on the NPU. Those that
  * are in no partition, or whose value or result is not of an operator in one, are taken out again: quantize and

@@ -73,12 +73,16 @@ static struct nuc_emission *planned(struct nuc_graph *g, const struct nuc_progra
     return e;
 }
 
-static struct nuc_emission *emit(struct nuc_graph *g, const struct nuc_program_options *o)
+static void settle(struct nuc_graph *g, const struct nuc_program_options *o)
 {
     nuc_legalize_dim_orders(g, o->keep_order);
     nuc_settle_states(g);
     if (!o->keep_order)
         nuc_sink_constant_operators(g);
+}
+
+static struct nuc_emission *emit(struct nuc_graph *g, const struct nuc_program_options *o)
+{
     struct nuc_emission *e = planned(g, o, !o->keep_order);
     if (e->n_named_rows > 0) {
         /* A name keeps all of what it is a part of: not where that takes noticeably more memory. */
@@ -99,6 +103,7 @@ static struct nuc_emission *emit(struct nuc_graph *g, const struct nuc_program_o
 
 size_t nuc_plan_graph(struct nuc_graph *g, const struct nuc_program_options *o)
 {
+    settle(g, o);
     const struct nuc_emission *e = emit(g, o);
 
     return as_size(e->plan.size + e->states_size);
@@ -106,9 +111,16 @@ size_t nuc_plan_graph(struct nuc_graph *g, const struct nuc_program_options *o)
 
 struct nuc_span nuc_write_program(struct nuc_graph *g, const struct nuc_program_options *o)
 {
+    settle(g, o);
+    /* Many times the program. Of banks the report keeps more. */
+    struct nuc_sub_arena *sub = o->banks == NULL ? nuc_enter_sub_arena(g->cx) : NULL;
     struct nuc_emission *e = emit(g, o);
 
+    if (sub != NULL)
+        nuc_leave_sub_arena(g->cx, sub);
     if (o->report != NULL)
         report(e, o->report);
-    return nuc_serialize(e, o);
+    struct nuc_span program = nuc_serialize(e, o);
+    nuc_free_sub_arena(sub);
+    return program;
 }

@@ -257,10 +257,10 @@ static const char *const reserved[] = {
     "torch", "try",    "while", "with",   "yield", "inf",    "nan",    "eval",  "exec",   "frozenset",
 };
 
-void nuc_to_edge(struct nuc_graph *g, const struct nuc_edge_options *options)
+static struct to_edge begin(struct nuc_graph *g, const struct nuc_edge_options *options)
 {
     static const struct nuc_edge_options defaults = {.preserve_ops = NULL};
-    struct to_edge e = {.g = g, .formulas = nuc_formulas_new(g->cx), .options = options != NULL ? options : &defaults};
+    struct to_edge e = {.g = g, .options = options != NULL ? options : &defaults};
 
     e.support = (struct nuc_support){
         .g = g,
@@ -276,10 +276,30 @@ void nuc_to_edge(struct nuc_graph *g, const struct nuc_edge_options *options)
                 known = e.wanted[op] = true;
         }
         if (!known)
-            nuc_fail(e.g->cx, NUC_BAD_USAGE,
+            nuc_fail(g->cx, NUC_BAD_USAGE,
                      "--preserve-ops: '%s' is not an ATen operator%s: give names such as aten.pad.default", text,
-                     nuc_did_you_mean(e.g->cx, text, operator_name, NULL));
+                     nuc_did_you_mean(g->cx, text, operator_name, NULL));
     }
+    return e;
+}
+
+bool nuc_may_preserve(struct nuc_graph *g, const struct nuc_edge_options *options)
+{
+    const struct to_edge e = begin(g, options);
+
+    for (const struct nuc_node *n = g->first; n != NULL; n = n->next) {
+        if (is_aten(n) && ((may_be_preserved(n->op) && e.wanted[n->op]) ||
+                           (options->express != NULL && nuc_has_npu_function(&e.support, n))))
+            return true;
+    }
+    return false;
+}
+
+void nuc_to_edge(struct nuc_graph *g, const struct nuc_edge_options *options)
+{
+    struct to_edge e = begin(g, options);
+
+    e.formulas = nuc_formulas_new(g->cx);
     nuc_functionalize(g);
     g->dialect = NUC_EDGE;
     for (struct nuc_node *n = g->first; n != NULL;)

@@ -187,14 +187,17 @@ static int add_json(struct nuc_compiler *c, int code)
 }
 
 /* The program with test cases, whose outputs it computes itself on the simulator. */
-static enum nuc_status compile_bundle(struct nuc_compiler *c, struct nuc_model *m, const struct cli_args *args)
+static enum nuc_status compile_bundle(struct nuc_compiler *c, const struct cli_args *args)
 {
     struct nuc_dataset *samples = NULL;
     struct nuc_runner *r = NULL;
+    struct nuc_model *m;
     const uint8_t *bytes;
     size_t size;
-    enum nuc_status s = args->calibration != NULL ? nuc_dataset_open(c, args->calibration, &samples) : NUC_OK;
+    enum nuc_status s = nuc_model_open(c, args->positional[0], &m);
 
+    if (s == NUC_OK && args->calibration != NULL)
+        s = nuc_dataset_open(c, args->calibration, &samples);
     if (s == NUC_OK)
         s = nuc_compile_to_memory(m, samples, &bytes, &size);
     if (s == NUC_OK)
@@ -205,23 +208,33 @@ static enum nuc_status compile_bundle(struct nuc_compiler *c, struct nuc_model *
     return s;
 }
 
+static bool has_quantized(const struct nuc_compiler *c)
+{
+    struct nuc_timing stages[64];
+    size_t count = nuc_timings(c, stages, sizeof stages / sizeof *stages);
+    bool has = false;
+
+    for (size_t i = 0; i < count && i < sizeof stages / sizeof *stages; i++)
+        has = has || strcmp(stages[i].stage, "quantize") == 0;
+    return has;
+}
+
 static int compile(struct nuc_compiler *c, struct cli_args *args)
 {
-    struct nuc_model *m;
     int code = cli_warn_for_target(c, args);
 
     if (code != CLI_OK)
         return code;
-    enum nuc_status status = nuc_model_open(c, args->positional[0], &m);
-    if (status != NUC_OK)
-        return cli_check(c, status);
+    /* A model that is open stays as it is, and is held beside what becomes of it. */
+    enum nuc_status status = args->self_test > 0
+                                 ? compile_bundle(c, args)
+                                 : nuc_compile_file(c, args->positional[0], args->calibration, args->output);
     char why[CLI_MESSAGE];
     snprintf(why, sizeof why, "%s is quantized already", args->positional[0]);
     if (args->o.no_quantize)
         cli_warn_unused_options(args, CLI_FLOAT_MODEL, "nothing is quantized");
-    else if (nuc_model_is_quantized(m))
+    else if (status == NUC_OK && !has_quantized(c))
         cli_warn_unused_options(args, CLI_FLOAT_MODEL, why);
-    status = args->self_test > 0 ? compile_bundle(c, m, args) : nuc_compile_model(m, args->calibration, args->output);
     code = cli_check(c, status);
     if (args->json)
         return add_json(c, code);
