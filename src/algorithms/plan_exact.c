@@ -21,7 +21,7 @@ struct search {
     bool *placed;
     uint64_t *load;  /* [step] bytes still to be placed */
     uint64_t *floor; /* [step] scratch of space_is_left() */
-    uint64_t cost;   /* effort of a level */
+    uint64_t cost;   /* effort of a candidate */
 };
 
 static uint64_t *level_of(const struct search *s, uint32_t level)
@@ -99,14 +99,19 @@ static bool in_order(const struct search *s, const uint64_t *lowest, uint32_t i,
     return lowest[i] > lowest[last] || (lowest[i] == lowest[last] && i > last);
 }
 
-/* Tries to go from `level` to the next. False when there is no candidate left. */
+/* Tries to go from `level` to the next. False when there is no candidate left, or no effort. */
 static bool descend(struct search *s, uint32_t level)
 {
     const uint64_t *lowest = level_of(s, level);
 
     while (s->next[level] < s->part->n) {
         uint32_t i = s->ranked[s->next[level]++];
-        if (s->placed[i] || !in_order(s, lowest, i, level) || leaves_hole(s, lowest, i))
+        if (s->placed[i] || !in_order(s, lowest, i, level))
+            continue;
+        if (s->part->effort < s->cost)
+            return false;
+        s->part->effort -= s->cost;
+        if (leaves_hole(s, lowest, i))
             continue;
         set_load(s, i, false);
         if (lift(s, lowest, i, level_of(s, level + 1)) && space_is_left(s, level_of(s, level + 1), lowest[i])) {
@@ -135,13 +140,12 @@ static enum outcome find(struct search *s)
     if (!space_is_left(s, s->lowest, 0))
         return NONE;
     while (level < part->n) {
-        if (part->effort < s->cost)
-            return GAVE_UP;
-        s->part->effort -= s->cost;
         if (descend(s, level)) {
             level++;
             continue;
         }
+        if (part->effort < s->cost)
+            return GAVE_UP;
         if (level-- == 0)
             return NONE;
         set_load(s, s->chosen[level], true);
