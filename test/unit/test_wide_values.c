@@ -62,10 +62,10 @@ static const struct network {
      WEIGHTS "%p = parameter : float32[16, 16]; %x = input : float32[1, 16]\n"
              "%q = aten.mul.Tensor(%x, %x); %s = aten.linear.default(%q, %p); %l = aten.log.default(%s)\n" LAYERS("l"),
      DECADES, "mul linear log", 10, .accuracy = NUC_ACCURACY_DEFAULT},
-    {"the root of a power, whose kernel in int8 takes fewer cycles",
+    {"the root of a power",
      "%u = parameter : float32[128, 16]; %x = input : float32[1, 16]\n"
      "%t = aten.linear.default(%x, %u); %q = aten.mul.Tensor(%t, %t); %y = aten.sqrt.default(%q)\n",
-     PLAIN, "mul", 10, .accuracy = NUC_ACCURACY_DEFAULT},
+     PLAIN, "mul sqrt", 10, .accuracy = NUC_ACCURACY_DEFAULT},
     {"the logarithm of powers of channels that differ by decades",
      "%d = parameter : float32[128, 6144]; %w = parameter : float32[16, 64]; %v = parameter : float32[4, 16]\n"
      "%u = parameter : float32[6144, 16]; %x = input : float32[1, 16]; %i = aten.linear.default(%x, %u)\n"

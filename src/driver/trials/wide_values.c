@@ -19,21 +19,17 @@
 /* Standard errors of the mean gain of the samples that they have to gain more than. */
 #define SURE 2.0
 
-/* Share of the cycles of the int8 program that they may take in addition: less where its error is small, nine times as
- * many where its result is useless. */
-#define MOST_SHARE 0.25
-#define MOST_SHARE_OF_GOOD 0.1
-#define MOST_SHARE_OF_USELESS 9.0
+/* What twice the cycles have to gain, in dB, and the error that int8 weights leave: 45 dB. */
+#define OF_TWICE_THE_CYCLES 10.0
+#define FAINT 3e-5
 
-/* Error of the outputs relative to their power: 6 dB. */
-#define USELESS 0.25
-
-/* Estimates are not exact: proposals that are tried under a limit of cycles, and what the first may take of it. */
-#define MOST_TRIALS 3
-#define SLACK 1.5
+/* Estimates are not exact: proposals that are tried, and what the next may take of the cycles of the one before. */
+#define MOST_TRIALS 4
+#define NEXT_SHARE 0.25
 
 /* The same of int16 that the user asks for, and how much of the limit is near enough to it. */
 #define MOST_MIXED_TRIALS 5
+#define MOST_MIXED_SHARE 0.25
 #define NEAR 0.8
 
 #define MOST_REGIONS 4
@@ -130,19 +126,35 @@ static bool try_widths(const struct nuc_model *prepared, const bool *wide, enum 
 }
 
 /*
+ * What is sought: decibels, which count for little where the error is faint already, less those that the cycles have to
+ * gain. Which of two programs is worth more does not depend on a third.
+ */
+static double worth(const struct outcome *o)
+{
+    return -10 * log10(o->error + FAINT) - OF_TWICE_THE_CYCLES * log2((double)o->cycles);
+}
+
+/* By how many times the error has to fall for the cycles. */
+static double price(const struct outcome *with, const struct outcome *without)
+{
+    return pow((double)with->cycles / (double)without->cycles, OF_TWICE_THE_CYCLES / (10 * log10(2)));
+}
+
+/*
  * The first surely has an error so many times less than the other, in the mean of the samples or of their decibels:
  * where few samples make most of the error, that of the others is the better evidence.
  */
-static bool gains(const struct outcome *with, const struct outcome *without, double factor)
+static bool gains(const struct outcome *with, const struct outcome *without, double factor, double faint)
 {
     double linear[NUC_CHOICE_MOST], logarithmic[NUC_CHOICE_MOST];
     size_t n = with->n_samples < without->n_samples ? with->n_samples : without->n_samples;
 
     for (size_t k = 0; k < n; k++) {
-        linear[k] = without->errors[k] / factor - with->errors[k];
-        logarithmic[k] = log(fmax(without->errors[k], LEAST_ERROR) / factor / fmax(with->errors[k], LEAST_ERROR));
+        double before = (without->errors[k] + faint) / factor, after = with->errors[k] + faint;
+        linear[k] = before - after;
+        logarithmic[k] = log(before / after);
     }
-    return without->error > factor * with->error &&
+    return without->error + faint > factor * (with->error + faint) &&
            (nuc_sure_gain(linear, n, SURE) > 0 || nuc_sure_gain(logarithmic, n, SURE) > 0);
 }
 
@@ -182,21 +194,45 @@ struct widening {
     struct nuc_width_costs costs;
 };
 
-/* A proposal that surely gains and takes at most that share of the cycles of int8 more. */
-static bool find_within(const struct widening *w, double share, bool *wide, struct outcome *out)
+/* The first surely gains what is worth looking for, and what its cycles have to. */
+static bool pays(const struct widening *w, const struct outcome *with, const struct outcome *without)
 {
-    double limit = share * (double)w->int8.cycles, estimated = SLACK * limit;
+    return gains(with, without, nuc_worthwhile(w->int8.error, is_mixed(w->m)), LEAST_ERROR) &&
+           gains(with, without, price(with, without), FAINT);
+}
 
-    for (int i = 0; i < MOST_TRIALS; i++) {
-        if (!(nuc_width_propose(w->search, &w->costs, estimated, wide) > 0) ||
-            !try_widths(w->m, wide, w->width, true, out))
-            return false;
-        double more = (double)out->cycles - (double)w->int8.cycles;
-        if (more <= limit)
-            return gains(out, &w->int8, nuc_worthwhile(w->int8.error, is_mixed(w->m)));
-        estimated *= 0.9 * limit / more;
+/* Beyond the cycles of int8: what no error at all would be worth. */
+static double most_cycles(const struct widening *w)
+{
+    return (double)w->int8.cycles * (pow(w->int8.error / FAINT + 1, 10 * log10(2) / OF_TWICE_THE_CYCLES) - 1);
+}
+
+/* A proposal that surely pays, of some that are estimated to take ever fewer cycles the one that is worth most. */
+static bool find_worth(const struct widening *w, bool *wide, struct outcome *out)
+{
+    uint32_t n_ids = w->m->graph->next_id;
+    double estimated = most_cycles(w);
+    bool *trial = nuc_alloc_array(w->m->c->cx, n_ids, sizeof *trial), found = false;
+    bool *last = nuc_alloc_array(w->m->c->cx, n_ids, sizeof *last);
+    struct outcome tried;
+
+    for (int i = 0; i < MOST_TRIALS; i++, estimated *= NEXT_SHARE) {
+        double takes = nuc_width_propose(w->search, &w->costs, estimated, trial);
+        if (!(takes > 0))
+            break;
+        estimated = fmin(estimated, takes);
+        if (memcmp(trial, last, n_ids * sizeof *trial) == 0)
+            break;
+        memcpy(last, trial, n_ids * sizeof *trial);
+        if (!try_widths(w->m, trial, w->width, true, &tried))
+            break;
+        if (!pays(w, &tried, &w->int8) || (found && worth(&tried) <= worth(out)))
+            continue;
+        memcpy(wide, trial, n_ids * sizeof *wide);
+        *out = tried;
+        found = true;
     }
-    return false;
+    return found;
 }
 
 /* The next estimate to try: between the largest one that was within the limit and the least that was beyond. */
@@ -213,7 +249,7 @@ static double next_estimate(double estimated, double more, double limit, double 
 static bool find_mixed(const struct widening *w, bool *wide, struct outcome *out)
 {
     uint32_t n_ids = w->m->graph->next_id;
-    double limit = MOST_SHARE * (double)w->int8.cycles, estimated = limit, bounds[2] = {0, 0};
+    double limit = MOST_MIXED_SHARE * (double)w->int8.cycles, estimated = limit, bounds[2] = {0, 0};
     bool *trial = nuc_alloc_array(w->m->c->cx, n_ids, sizeof *trial), found = false;
     struct outcome tried;
 
@@ -222,7 +258,7 @@ static bool find_mixed(const struct widening *w, bool *wide, struct outcome *out
             !try_widths(w->m, trial, w->width, true, &tried))
             break;
         double more = (double)tried.cycles - (double)w->int8.cycles;
-        if (more <= limit && gains(&tried, out, found ? 1 : NUC_NOTICED)) {
+        if (more <= limit && gains(&tried, out, found ? 1 : NUC_NOTICED, LEAST_ERROR)) {
             memcpy(wide, trial, n_ids * sizeof *wide);
             *out = tried;
             found = true;
@@ -234,28 +270,16 @@ static bool find_mixed(const struct widening *w, bool *wide, struct outcome *out
     return found;
 }
 
-/* Where the result is of no use otherwise, more cycles may be spent. */
 static bool find(const struct widening *w, bool *wide, struct outcome *out)
 {
-    uint32_t n_ids = w->m->graph->next_id;
-    if (is_mixed(w->m)) {
-        struct widening beside = *w;
-        beside.costs = beside_int8;
-        *out = w->int8;
-        bool found = find_mixed(w, wide, out);
-        return (!w->m->settings->delegates && find_mixed(&beside, wide, out)) || found;
-    }
-    bool *more = nuc_alloc_array(w->m->c->cx, n_ids, sizeof *more);
-    bool found = find_within(w, w->int8.error > NUC_SMALL_ERROR ? MOST_SHARE : MOST_SHARE_OF_GOOD, wide, out);
-    struct outcome of_more;
+    struct widening beside = *w;
 
-    bool is_useless = (found ? out->error : w->int8.error) > USELESS;
-    if (!is_useless || !find_within(w, MOST_SHARE_OF_USELESS, more, &of_more) ||
-        (found && !gains(&of_more, out, NUC_WORTHWHILE)))
-        return found;
-    memcpy(wide, more, n_ids * sizeof *wide);
-    *out = of_more;
-    return true;
+    if (!is_mixed(w->m))
+        return find_worth(w, wide, out);
+    beside.costs = beside_int8;
+    *out = w->int8;
+    bool found = find_mixed(w, wide, out);
+    return (!w->m->settings->delegates && find_mixed(&beside, wide, out)) || found;
 }
 
 /* ---- regions: wide operators that read each other, perhaps with others in between that are float anyway ---- */
@@ -327,14 +351,13 @@ static bool keep_regions(const struct widening *w, const uint32_t *of, uint32_t 
         if (left > 1 && !try_widths(w->m, rest, w->width, true, &without))
             without = w->int8;
         loss[r] = decibels(&without, all);
-        if (is_mixed(w->m) ? without.error > NUC_NOTICED_OF_MIXED * all->error
-                           : gains(all, &without, nuc_worthwhile(w->int8.error, is_mixed(w->m))))
+        if (is_mixed(w->m) ? without.error > NUC_NOTICED_OF_MIXED * all->error : pays(w, all, &without))
             continue;
         memcpy(wide, rest, n_ids * sizeof *wide);
         *all = without;
         left--;
     }
-    return left > 0 && (!is_mixed(w->m) || gains(all, &w->int8, NUC_NOTICED));
+    return left > 0 && (!is_mixed(w->m) || gains(all, &w->int8, NUC_NOTICED, LEAST_ERROR));
 }
 
 /* ---- what is said about it ---- */
@@ -383,12 +406,13 @@ static void report(const struct widening *w, const struct choice *c)
         nuc_text_addf(&text, "%s%s: int8 loses %.1f dB there", any ? "; " : "", where, c->loss[r]);
         any = true;
     }
-    bool saves = c->out.cycles < w->int8.cycles;
-    nuc_warn(g->cx, "%s: %s: %s on %zu samples held out; %s %llu of %llu cycles", g->file,
+    const unsigned long long cycles = c->out.cycles, before = w->int8.cycles;
+    const char *takes = cycles < before ? nuc_format(g->cx, "saves %llu of %llu cycles", before - cycles, before)
+                                        : nuc_format(g->cx, "takes %llu of %llu cycles, which have to gain %.1f dB",
+                                                     cycles - before, cycles, 10 * log10(price(&c->out, &w->int8)));
+    nuc_warn(g->cx, "%s: %s: %s on %zu samples held out; %s", g->file,
              c->width == NUC_WIDTH_INT16 ? "in int16" : "stays in float", nuc_text_string(&text), c->out.n_samples,
-             saves ? "saves" : "takes",
-             (unsigned long long)(saves ? w->int8.cycles - c->out.cycles : c->out.cycles - w->int8.cycles),
-             (unsigned long long)(saves ? w->int8.cycles : c->out.cycles));
+             takes);
 }
 
 static struct choice look_for(struct widening *w, enum nuc_width width)
@@ -407,16 +431,12 @@ static struct choice look_for(struct widening *w, enum nuc_width width)
     return c;
 }
 
-/* As accurate for fewer cycles, but for half a dB, or surely more accurate without taking too many. */
+/* Worth more, beyond doubt where it takes more cycles. */
 static bool is_better(const struct widening *w, const struct choice *c, const struct choice *than)
 {
-    double most = (1 + MOST_SHARE) * (double)w->int8.cycles;
-
     if (c->wide == NULL || than->wide == NULL)
         return c->wide != NULL;
-    if (c->out.cycles < than->out.cycles && c->out.error <= NUC_NOTICED * than->out.error)
-        return true;
-    return (double)c->out.cycles <= fmax(most, (double)than->out.cycles) && gains(&c->out, &than->out, NUC_WORTHWHILE);
+    return worth(&c->out) > worth(&than->out) && (c->out.cycles <= than->out.cycles || pays(w, &c->out, &than->out));
 }
 
 /* Int16 stands where float would, or where float takes too many cycles. */
@@ -434,7 +454,7 @@ static struct choice find_widths(struct widening *w)
     bool tried = best.wide != NULL && own.wide != NULL &&
                  memcmp(best.wide, own.wide, w->m->graph->next_id * sizeof *own.wide) == 0;
     if (best.wide != NULL && !tried && try_widths(w->m, best.wide, same.width, true, &same.out) &&
-        gains(&same.out, &w->int8, NUC_WORTHWHILE) && is_better(w, &same, &best))
+        pays(w, &same.out, &w->int8) && is_better(w, &same, &best))
         best = same;
     return is_better(w, &own, &best) ? own : best;
 }
