@@ -1,12 +1,14 @@
 /*
- * What a loop does to each part of one value alone, as the linear layer of a cell's input: the same layer, norm or
- * function of every index of a dimension becomes one of the whole value, whose results are cut into the parts. One
- * product of many rows takes a fraction of the time of many products of one row.
+ * What a loop does to each part of one value alone, as the linear layer of a cell's input, or to the same part of two,
+ * as products with gates that do not depend on the state: the same layer, norm or function of every index of a
+ * dimension becomes one of the whole values, whose results are cut into the parts. One product of many rows takes a
+ * fraction of the time of many products of one row.
  */
 #include "ir/args.h"
 #include "ir/op_list.h"
 #include "rewrite/insert.h"
 #include "rewrite/pass_list.h"
+#include "rewrite/recognize/written.h"
 
 #define FEWEST_STEPS 3
 #define MOST_ELEMENTS 16384 /* of a result that is more than twice as large as what is read */
@@ -17,10 +19,8 @@ struct step {
     bool squeezed; /* the dimension is gone */
 };
 
-static bool read_step(const struct nuc_node *node, struct step *s)
+static bool is_step(const struct nuc_node *value, struct step *s)
 {
-    const struct nuc_node *value = nuc_arg_node(node, NUC_SELF);
-
     s->squeezed = value != NULL && value->op == NUC_OP_SQUEEZE_DIM;
     if (!nuc_takes_one(s->squeezed ? nuc_arg_node(value, NUC_SELF) : value, &s->taken) || nuc_is_static(s->taken.of))
         return false;
@@ -29,30 +29,81 @@ static bool read_step(const struct nuc_node *node, struct step *s)
            (!s->squeezed || nuc_dim(value, NUC_ARG(SQUEEZE_DIM, dim), 0, m->rank) == s->taken.dim);
 }
 
-static bool is_same_argument(const struct nuc_arg *a, const struct nuc_arg *b)
+/* Functions of the last dimension, or of each value. */
+#define BY_ROWS                                                                                                        \
+    NUC_OPS(NUC_OP_LINEAR, NUC_OP_LAYER_NORM, NUC_OP_RELU, NUC_OP_TANH, NUC_OP_SIGMOID, NUC_OP_SILU, NUC_OP_EXP,       \
+            NUC_OP_NEG, NUC_OP_SOFTPLUS, NUC_OP_ADD, NUC_OP_SUB, NUC_OP_MUL)
+
+static bool has_two(const struct nuc_node *node)
+{
+    return node->op == NUC_OP_ADD || node->op == NUC_OP_SUB || node->op == NUC_OP_MUL;
+}
+
+/* The step that a node computes with: of two operands that are steps both are the same one. */
+static bool read_step(const struct nuc_node *node, struct step *s)
+{
+    struct step other;
+    bool first = is_step(nuc_arg_node(node, NUC_SELF), s);
+
+    if (!has_two(node) || !is_step(nuc_arg_node(node, NUC_OTHER), first ? &other : s))
+        return first;
+    return !first || (s->taken.dim == other.taken.dim && s->taken.at == other.taken.at &&
+                      s->squeezed == other.squeezed && s->taken.of->vals[0].rank == other.taken.of->vals[0].rank &&
+                      s->taken.of->vals[0].sizes[s->taken.dim] == other.taken.of->vals[0].sizes[s->taken.dim]);
+}
+
+/* One number is as good as another one of the same value. */
+static bool is_same_static(struct nuc_graph *g, const struct nuc_node *a, const struct nuc_node *b)
+{
+    double number, other;
+
+    return a == b ? nuc_is_static(a)
+                  : nuc_number_of(g, a, &number) && nuc_number_of(g, b, &other) && nuc_numbers_equal(number, other);
+}
+
+static bool is_same_argument(struct nuc_graph *g, const struct nuc_arg *a, const struct nuc_arg *b)
 {
     if (a->kind != b->kind)
         return false;
     if (a->kind == NUC_ARG_NODE)
-        return a->u.node == b->u.node && nuc_is_static(a->u.node);
+        return is_same_static(g, a->u.node, b->u.node);
     if (a->kind == NUC_ARG_INTS)
         return a->count == 1 && b->count == 1 && a->u.ints[0] == b->u.ints[0];
     return a->kind == NUC_ARG_FLOAT  ? nuc_numbers_equal(a->u.f, b->u.f)
+           : a->kind == NUC_ARG_INT  ? a->u.i == b->u.i
            : a->kind == NUC_ARG_BOOL ? a->u.b == b->u.b
                                      : a->kind == NUC_ARG_NONE;
 }
 
-/* Functions of the last dimension, or of each value. */
-#define BY_ROWS NUC_OPS(NUC_OP_LINEAR, NUC_OP_LAYER_NORM, NUC_OP_RELU, NUC_OP_TANH, NUC_OP_SIGMOID, NUC_OP_SILU)
+/* Behind the dimension of the steps, or a number: it is the same beside all of them. */
+static bool stands_beside(const struct nuc_node *node, const struct step *s)
+{
+    return nuc_elements(&node->vals[0]) == 1 || node->vals[0].rank < s->taken.of->vals[0].rank - (uint32_t)s->taken.dim;
+}
 
-static bool is_same_of(const struct nuc_node *node, const struct nuc_node *other, const struct step *s)
+/* An operand that is a step is one of the same value; what else there is is the same. */
+static bool is_same_operand(struct nuc_graph *g, const struct nuc_node *node, const struct nuc_node *other, uint32_t i,
+                            const struct step *s)
+{
+    const struct nuc_node *value = nuc_arg_node(node, i);
+    bool may_be_step = i == NUC_SELF || (i == NUC_OTHER && has_two(node));
+    struct step a, b;
+
+    if (!may_be_step || !is_step(value, &a))
+        return is_same_argument(g, &node->args[i], &other->args[i]) && (!may_be_step || stands_beside(value, s));
+    return is_step(nuc_arg_node(other, i), &b) && a.taken.of == b.taken.of && a.taken.dim == b.taken.dim &&
+           a.squeezed == b.squeezed;
+}
+
+static bool is_same_of(struct nuc_graph *g, const struct nuc_node *node, const struct nuc_node *other,
+                       const struct step *s)
 {
     struct step of;
     bool same = other->op == node->op && other->n_args == node->n_args && other->n_users > 0 && !other->in_place &&
                 read_step(other, &of) && of.taken.of == s->taken.of && of.taken.dim == s->taken.dim;
 
-    for (uint32_t i = 1; same && i < node->n_args; i++)
-        same = is_same_argument(&node->args[i], &other->args[i]);
+    for (uint32_t i = 0; same && i < node->n_args; i++)
+        same = is_same_operand(g, node, other, i, s);
     return same;
 }
 
@@ -72,7 +123,7 @@ static struct nuc_node **same_of(struct nuc_graph *g, const struct nuc_node *nod
             bool squeezes = user->op == NUC_OP_SQUEEZE_DIM;
             for (uint32_t r = 0; r < (squeezes ? user->n_users : 1); r++) {
                 struct nuc_node *reader = squeezes ? user->users[r] : user;
-                if (!is_same_of(node, reader, s))
+                if (!is_same_of(g, node, reader, s) || (*count > 0 && found[*count - 1] == reader))
                     continue;
                 found = nuc_grow(g->cx, found, &capacity, *count + 1, sizeof(*found));
                 found[(*count)++] = reader;
@@ -88,7 +139,7 @@ static bool join_steps(struct nuc_graph *g, struct nuc_node *node)
     struct step s;
     uint32_t count;
 
-    if (!read_step(node, &s) || !is_same_of(node, node, &s))
+    if (!read_step(node, &s) || !is_same_of(g, node, node, &s))
         return false;
     const struct nuc_meta *m = &s.taken.of->vals[0], *row = &node->vals[0];
     const int64_t elements = nuc_elements(row) * m->sizes[s.taken.dim];
@@ -97,7 +148,13 @@ static bool join_steps(struct nuc_graph *g, struct nuc_node *node)
     struct nuc_node **same = same_of(g, node, &s, &count);
     if (same == NULL)
         return false;
-    struct nuc_node *all = nuc_emit_like(g, node, node, NUC_ARGS(nuc_node_arg(s.taken.of)));
+    struct nuc_arg operands[2] = {node->args[NUC_SELF], node->args[NUC_OTHER]};
+    for (uint32_t i = 0; i < (has_two(node) ? 2 : 1); i++) {
+        struct step of;
+        if (is_step(nuc_arg_node(node, i), &of))
+            operands[i] = nuc_node_arg(of.taken.of);
+    }
+    struct nuc_node *all = nuc_emit_like(g, node, node, operands, has_two(node) ? 2 : 1);
     for (uint32_t i = 0; i < count; i++) {
         struct step of;
         read_step(same[i], &of);
