@@ -19,9 +19,9 @@
 /* Standard errors of the mean gain of the samples that they have to gain more than. */
 #define SURE 2.0
 
-/* What twice the cycles have to gain, in dB, and the error that int8 weights leave: 45 dB. */
+/* What twice the cycles have to gain, in dB, and the error that nobody asks less of: 50 dB. */
 #define OF_TWICE_THE_CYCLES 10.0
-#define FAINT 3e-5
+#define FAINT 1e-5
 
 /* Estimates are not exact: proposals that are tried, and what the next may take of the cycles of the one before. */
 #define MOST_TRIALS 4
