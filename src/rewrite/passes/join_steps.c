@@ -4,6 +4,8 @@
  * dimension becomes one of the whole values, whose results are cut into the parts. One product of many rows takes a
  * fraction of the time of many products of one row.
  */
+#include <string.h>
+
 #include "ir/args.h"
 #include "ir/op_list.h"
 #include "rewrite/insert.h"
@@ -11,7 +13,8 @@
 #include "rewrite/recognize/written.h"
 
 #define FEWEST_STEPS 3
-#define MOST_ELEMENTS 16384 /* of a result that is more than twice as large as what is read */
+#define FEWEST_PRODUCTS 4096 /* with a step: fewer take no more time than adding up what two layers make */
+#define MOST_ELEMENTS 16384  /* of a result that is more than twice as large as what is read */
 
 /* One index of a dimension that is not the last one. */
 struct step {
@@ -166,7 +169,75 @@ static bool join_steps(struct nuc_graph *g, struct nuc_node *node)
     return true;
 }
 
+/* ---- a layer of a step and of the state beside it ---- */
+
+enum { NEITHER = 2 };
+
+/* w(cat([x[:, t], h], -1)): which of the two is the step. */
+static uint32_t step_beside_state(const struct nuc_node *node, struct step *s, struct nuc_node *parts[2])
+{
+    const struct nuc_node *cat = nuc_arg_node(node, NUC_SELF);
+    struct step other;
+
+    if (cat == NULL || cat->op != NUC_OP_CAT || cat->args[NUC_SELF].count != 2 ||
+        nuc_dim(cat, NUC_ARG(CAT, dim), 0, cat->vals[0].rank) + 1 != cat->vals[0].rank)
+        return NEITHER;
+    memcpy(parts, cat->args[NUC_SELF].u.nodes, 2 * sizeof *parts);
+    const bool first = is_step(parts[0], s), second = is_step(parts[1], first ? &other : s);
+    return first == second ? NEITHER : second;
+}
+
+static struct nuc_node *columns_of(struct nuc_graph *g, struct nuc_node *weight, int64_t from, int64_t count,
+                                   const char *name)
+{
+    const int64_t rows = weight->vals[0].sizes[0], columns = weight->vals[0].sizes[1];
+    const struct nuc_meta m = nuc_meta_make(NUC_F32, (const int64_t[]){rows, count}, 2);
+    const float *all = nuc_const_contiguous(g, weight);
+    float *part = nuc_alloc_array(g->cx, (size_t)(rows * count), sizeof *part);
+
+    for (int64_t r = 0; r < rows; r++)
+        memcpy(part + r * count, all + r * columns + from, (size_t)count * sizeof *part);
+    return nuc_add_parameter(g, weight, name, &m, part);
+}
+
+/* One layer for each of the two, so that those of the steps can be joined. */
+static bool split_beside_state(struct nuc_graph *g, struct nuc_node *node)
+{
+    struct nuc_node *weight = nuc_arg_node(node, NUC_ARG(LINEAR, weight)), *parts[2], *w[2];
+    struct step s, of;
+    const uint32_t at = step_beside_state(node, &s, parts);
+    uint32_t count = 0;
+
+    if (at == NEITHER || !nuc_is_static(weight) || weight->vals[0].dtype != NUC_F32)
+        return false;
+    const struct nuc_meta *m = &s.taken.of->vals[0];
+    const int64_t step = m->sizes[m->rank - 1], state = weight->vals[0].sizes[1] - step;
+    if (step * weight->vals[0].sizes[0] < FEWEST_PRODUCTS)
+        return false;
+    struct nuc_node **same = nuc_copy(g->cx, weight->users, weight->n_users * sizeof *same);
+    for (uint32_t i = 0; i < weight->n_users; i++) {
+        if (same[i]->op == NUC_OP_LINEAR && step_beside_state(same[i], &of, parts) == at && of.taken.of == s.taken.of &&
+            of.taken.dim == s.taken.dim &&
+            nuc_arg_node(same[i], NUC_ARG(LINEAR, bias)) == nuc_arg_node(node, NUC_ARG(LINEAR, bias)))
+            same[count++] = same[i];
+    }
+    if (count < FEWEST_STEPS || 2 * (int64_t)count < m->sizes[s.taken.dim])
+        return false;
+    w[at] = columns_of(g, weight, at == 0 ? 0 : state, step, "_input");
+    w[1 - at] = columns_of(g, weight, at == 0 ? step : 0, state, "_state");
+    for (uint32_t i = 0; i < count; i++) {
+        step_beside_state(same[i], &of, parts);
+        struct nuc_node *x = nuc_emit_like(g, same[i], same[i], NUC_ARGS(nuc_node_arg(parts[at]), nuc_node_arg(w[at])));
+        struct nuc_node *h = nuc_emit(g, same[i], NUC_OP_LINEAR, same[i],
+                                      NUC_ARGS(nuc_node_arg(parts[1 - at]), nuc_node_arg(w[1 - at])));
+        nuc_replace_uses(g, same[i], nuc_insert_binary(g, same[i], NUC_OP_ADD, x, h), NULL);
+    }
+    return true;
+}
+
 bool nuc_join_steps(struct nuc_graph *g)
 {
-    return nuc_rewrite_each(g, BY_ROWS, join_steps);
+    bool any = nuc_rewrite_each(g, NUC_OPS(NUC_OP_LINEAR), split_beside_state);
+
+    return nuc_rewrite_each(g, BY_ROWS, join_steps) || any;
 }
