@@ -57,6 +57,8 @@ static const struct rule_case rule_cases[] = {
     {UNARY("aten.mean.dim(%dx, [1])", "2, 8"), NULL},
     {UNARY_Q("aten.mean.dim(%dx, [1])", "2, 8", OTHER), "same scale"},
     {UNARY("aten.constant_pad_nd.default(%dx, [1, 1, 1, 1], 0.0)", "2, 2"), NULL},
+    {UNARY("aten.constant_pad_nd.default(%dx, [2, -1], 0.0)", "2, 2"), NULL},
+    {UNARY("aten.constant_pad_nd.default(%dx, [2, -2], 0.0)", "2, 2"), "leave something"},
     {UNARY_Q("aten.constant_pad_nd.default(%dx, [1, 1], 0.0)", "2, 2", "0.5, 1"), "same scale"},
     {UNARY("aten.permute_copy.default(%dx, [1, 0])", "2, 3"), NULL},
     {UNARY_Q("aten.permute_copy.default(%dx, [1, 0])", "2, 3", OTHER), "same scale"},

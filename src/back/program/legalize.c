@@ -13,9 +13,10 @@ static const enum need needs[NUC_OP_COUNT] = {
 #include "ir/ops.def"
 };
 
-/* What ExecuTorch's LegalizePortableDimOrderPass looks after. */
+/* What ExecuTorch's LegalizePortableDimOrderPass looks after, and norms, which fail there when the program runs. */
 static const enum nuc_op *const reference_ops =
-    NUC_OPS(NUC_OP_NATIVE_ADAPTIVE_AVG_POOL2D, NUC_OP_AVG_POOL2D, NUC_OP_EXPAND, NUC_OP_MEAN_DIM, NUC_OP_SUM_DIM);
+    NUC_OPS(NUC_OP_NATIVE_ADAPTIVE_AVG_POOL2D, NUC_OP_AVG_POOL2D, NUC_OP_EXPAND, NUC_OP_MEAN_DIM, NUC_OP_SUM_DIM,
+            NUC_OP_NATIVE_LAYER_NORM, NUC_OP_NATIVE_GROUP_NORM);
 
 static bool operands_differ(const struct nuc_node *node)
 {

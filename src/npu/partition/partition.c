@@ -187,13 +187,10 @@ static bool check_ends(struct partitioning *p, const struct nuc_node *member)
     return changed;
 }
 
-/* By the reference: the backend of the older rules goes on, but with moves, which have one scale in a LiteRT model. */
-static bool is_verified(const struct partitioning *p, const struct nuc_node *node)
+/* By the reference: the backend of the older rules goes on. */
+static bool is_verified(const struct partitioning *p)
 {
-    enum nuc_family family = nuc_op_family(node->op);
-
-    return !p->options->reference_compat || p->support.flavor->rules != NUC_RULES_SDK_3_1 ||
-           family == NUC_FAMILY_VIEW || family == NUC_FAMILY_PERMUTE;
+    return !p->options->reference_compat || p->support.flavor->rules != NUC_RULES_SDK_3_1;
 }
 
 /*
@@ -214,7 +211,7 @@ static bool check_clusters(struct partitioning *p)
             continue;
         if (!compat)
             check_cluster_member(p, n);
-        if (n != n->cluster || !is_verified(p, n))
+        if (n != n->cluster || !is_verified(p))
             continue;
         struct nuc_verdict v = nuc_check_parameters(&p->support, n);
         if (!v.ok)
