@@ -80,6 +80,7 @@ static const struct nuc_pass int8_passes[] = {
 static const struct nuc_pass quantized_passes[] = {
     {"fold-quantized", nuc_fold_quantized, BETTER},
     {"signed-values", nuc_signed_values, BETTER},
+    {"quantize-before-moves", nuc_quantize_before_moves, BETTER},
     {"rescale-biases", nuc_rescale_biases, BOTH},
     {"quantize-biases", nuc_quantize_biases, BETTER},
     {"fold-channel-scales", nuc_fold_channel_scales, BETTER},

@@ -91,6 +91,9 @@ static steps log_sigmoid[] = {F(ABS, X), F(SIGMOID, 1), F(LOG, 2), N(MUL, X, -1)
 static steps mish[] = {MISH_GATE, B(MUL, X, 9)};
 static steps mish_full[] = {MISH_GATE, N(MUL, 9, FULL_GATE), B(MUL, X, 10)};
 
+/* In other steps than those of the operator. */
+static steps sigmoid_requantized[] = {F(SIGMOID, X), N(MUL, 1, 1)};
+static steps tanh_requantized[] = {F(TANH, X), N(MUL, 1, 1)};
 /* Of results up to a half, which the steps of 1/128 of the operator itself are too large for: x + x^3 (a + b x^2). */
 static steps narrow_tanh[] = {B(MUL, X, X), N(MUL, 1, 0.1134), N(ADD, 2, -0.3315),
                               B(MUL, 1, 3), B(MUL, X, 4),      B(ADD, X, 5)};
@@ -130,6 +133,8 @@ static const struct nuc_function functions[] = {
     {NUC_OP_LOG_SIGMOID, STEPS(log_sigmoid)},
     {NUC_OP_MISH, STEPS(mish)},
     {NUC_OP_MISH, STEPS(mish_full)},
+    {NUC_OP_SIGMOID, STEPS(sigmoid_requantized)},
+    {NUC_OP_TANH, STEPS(tanh_requantized)},
     {NUC_OP_TANH, STEPS(narrow_tanh)},
     {NUC_OP_HARDSIGMOID, STEPS(hardsigmoid)},
     {NUC_OP_SQUARE, STEPS(square)},
@@ -354,6 +359,16 @@ static struct nuc_node *insert_step(struct nuc_graph *g, struct nuc_node *node, 
     return nuc_insert_binary(g, node, step->op, a, b);
 }
 
+/* In the steps that the NPU gives the result. */
+static bool is_operator(const struct nuc_node *node, const struct nuc_quant *out)
+{
+    double step = node->op == NUC_OP_TANH ? 0x1p-7 : 0x1p-8;
+    int64_t zero_point = node->op == NUC_OP_TANH ? 0 : INT8_MIN;
+
+    return (node->op == NUC_OP_TANH || node->op == NUC_OP_SIGMOID) && nuc_numbers_equal(out->scale, step) &&
+           out->zero_point == zero_point;
+}
+
 /* The first expression of least loss; NULL: none is near enough. `least` becomes its loss, or that of the nearest. */
 static const struct nuc_function *choose(const struct nuc_support *s, struct nuc_node *node,
                                          struct nuc_function_scales *best_scales, double *least)
@@ -366,7 +381,7 @@ static const struct nuc_function *choose(const struct nuc_support *s, struct nuc
 
     *least = (double)NAN;
     if (!nuc_has_npu_function(s, node) || !nuc_dequantize_quant(argument_of(node), &in) || !is_int8(&in) ||
-        !read_output(node, &out) || (node->op == NUC_OP_TANH && out.scale >= 0x1p-7)) /* which is an operator itself */
+        !read_output(node, &out) || is_operator(node, &out))
         return NULL;
     *least = NUC_FUNCTION_MAX_LOSS;
     if (node->op == NUC_OP_TO_DTYPE)
