@@ -4,6 +4,7 @@
  */
 #include "ir/float_chain.h"
 #include "rewrite/npu_forms/npu_forms.h"
+#include "rewrite/npu_forms/npu_function.h"
 
 #include <string.h>
 
@@ -203,7 +204,9 @@ static bool is_reduction(const struct nuc_support *s, const struct nuc_node *nod
     if (input == NULL || nuc_elements(&input->vals[0]) == 0 || !read_reduction(node, r))
         return false;
     const struct nuc_node *origin = origin_of(input);
-    return is_quantized(s, origin) && (is_sum(node) || is_made(origin));
+    /* In the steps of its sum, a function that the NPU is going to have would have hardly any. */
+    return is_sum(node) ? is_quantized(s, origin) || nuc_has_npu_function(s, origin)
+                        : is_quantized(s, origin) && is_made(origin);
 }
 
 static bool form_sum_applies(const struct nuc_support *s, const struct nuc_node *node)
