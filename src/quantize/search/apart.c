@@ -23,12 +23,20 @@ static bool loses_digits(const struct nuc_calibration *c, const struct nuc_node 
     return whole > 0 && (whole >= FAR_TOO_LARGE * part || (result->op != NUC_OP_CAT && part >= FAR_TOO_LARGE * whole));
 }
 
+/* Also what makes averages of neighbours, which have the parameters of what they are made of. */
+static bool moves(const struct nuc_node *node)
+{
+    const enum nuc_family family = nuc_op_family(node->op);
+
+    return nuc_moves_values(node) || family == NUC_FAMILY_POOL || family == NUC_FAMILY_RESIZE;
+}
+
 /* What the values of the node's group are made of by what moves them alone; a concatenation is what it is. */
 static const struct nuc_node *maker_of(const struct nuc_calibration *c, const struct nuc_node *node, uint32_t group)
 {
     const struct nuc_node *input;
 
-    while (nuc_moves_values(node) && node->op != NUC_OP_CAT && (input = nuc_arg_node(node, NUC_SELF)) != NULL &&
+    while (moves(node) && node->op != NUC_OP_CAT && (input = nuc_arg_node(node, NUC_SELF)) != NULL &&
            c->observed[input->id].output == group)
         node = input;
     return node;
@@ -43,8 +51,8 @@ static bool is_computed_with(const struct nuc_calibration *c, const struct nuc_n
     looked_at[node->id] = query;
     for (uint32_t i = 0; i < node->n_users; i++) {
         const struct nuc_node *user = node->users[i];
-        bool moves = nuc_moves_values(user) && c->observed[user->id].output == c->observed[node->id].output;
-        if (user != cat && user->op != NUC_OP_OUTPUT && (!moves || is_computed_with(c, user, cat, looked_at, query)))
+        bool goes_on = moves(user) && c->observed[user->id].output == c->observed[node->id].output;
+        if (user != cat && user->op != NUC_OP_OUTPUT && (!goes_on || is_computed_with(c, user, cat, looked_at, query)))
             return true;
     }
     return false;
