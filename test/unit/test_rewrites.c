@@ -55,6 +55,17 @@ static void to_npu_forms(struct nuc_graph *g)
     to_npu_forms_with(g, NUC_NORM_WHOLE);
 }
 
+static void to_npu_quotients(struct nuc_graph *g)
+{
+    struct nuc_support s = {.g = g,
+                            .target = nuc_target_find(g->cx, "imxrt700"),
+                            .flavor = nuc_flavor_find(g->cx, NULL),
+                            .divides_in_int8 = true};
+
+    if (nuc_to_npu_forms(&s))
+        nuc_refresh_layouts(g);
+}
+
 static void take_fewer_rows(struct nuc_graph *g)
 {
     struct nuc_support s = {
@@ -120,6 +131,7 @@ static const struct stage stages[] = {
     {.name = "to-edge-preserving", .run = preserving},
     {.name = "to-edge-for-executorch", .run = to_edge_for_executorch},
     {.name = "npu-forms", .run = to_npu_forms},
+    {.name = "npu-quotients", .run = to_npu_quotients},
     {.name = "npu-rows", .run = take_fewer_rows},
     {.name = "npu-norms", .run = to_npu_norms},
     {.name = "centred-rows", .run = nuc_centre_rows},

@@ -3,7 +3,7 @@
 #include "rewrite/formula/formula.h"
 #include "rewrite/recognize/written.h"
 
-/* ---- quotients by roots ---- */
+/* ---- quotients ---- */
 
 /*
  * a / sqrt(b), where the CPU would divide in int8: the inverse in int8 has half a step of 1/255 of its range, which
@@ -17,6 +17,24 @@ static bool is_over_root(const struct nuc_support *s, const struct nuc_node *nod
            root->op == NUC_OP_SQRT && root->n_users == 1;
 }
 
+/* a / b, of which each value divides several: the NPU multiplies them with the inverse. */
+#define LEAST_QUOTIENTS 4
+
+static bool is_over_few(const struct nuc_support *s, const struct nuc_node *node)
+{
+    const struct nuc_node *a = nuc_arg_node(node, NUC_SELF), *b = nuc_arg_node(node, NUC_OTHER);
+
+    return s->divides_in_int8 && nuc_is_real_value(node) && nuc_is_real_value(a) && nuc_is_real_value(b) &&
+           !nuc_is_static(b) && LEAST_QUOTIENTS * nuc_elements(&b->vals[0]) <= nuc_elements(&node->vals[0]);
+}
+
+static struct nuc_node *to_times_inverse(struct nuc_graph *g, struct nuc_node *node)
+{
+    struct nuc_node *inverse = nuc_insert_unary(g, node, NUC_OP_RECIPROCAL, nuc_operand(g, node, NUC_OTHER));
+
+    return nuc_insert_binary(g, node, NUC_OP_MUL, nuc_operand(g, node, NUC_SELF), inverse);
+}
+
 /* a rsqrt(b) */
 static struct nuc_node *to_times_root(struct nuc_graph *g, struct nuc_node *node)
 {
@@ -26,16 +44,17 @@ static struct nuc_node *to_times_root(struct nuc_graph *g, struct nuc_node *node
     return nuc_insert_binary(g, node, NUC_OP_MUL, nuc_operand(g, node, NUC_SELF), inverse);
 }
 
-static const struct nuc_npu_form root_forms[] = {
+static const struct nuc_npu_form quotient_forms[] = {
     {NUC_OP_DIV, to_times_root, is_over_root},
+    {NUC_OP_DIV, to_times_inverse, is_over_few},
     {.build = NULL},
 };
 
 /* What is built is looked at again, so that a form may use operators that have one. */
 static const struct nuc_npu_form *const families[] = {
-    root_forms,     nuc_softmax_forms, nuc_linear_map_forms, nuc_sum_forms,       nuc_computed_conv_forms,
-    nuc_conv_forms, nuc_window_forms,  nuc_matrix_forms,     nuc_broadcast_forms, nuc_stride_forms,
-    nuc_move_forms,
+    quotient_forms,          nuc_softmax_forms, nuc_linear_map_forms, nuc_sum_forms,
+    nuc_computed_conv_forms, nuc_conv_forms,    nuc_window_forms,     nuc_matrix_forms,
+    nuc_broadcast_forms,     nuc_stride_forms,  nuc_move_forms,
 };
 
 static expansion form_in(const struct nuc_npu_form *form, const struct nuc_support *s, const struct nuc_node *node)

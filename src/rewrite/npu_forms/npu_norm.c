@@ -634,17 +634,32 @@ static struct nuc_node *form_channels(const struct nuc_support *s, struct nuc_no
     return nuc_insert_reshaped(g, node, y, out.sizes, out.rank);
 }
 
-/* ---- sums of squares under a root, as of a norm that is used by itself ---- */
+/* ---- sums and means of squares, as of a norm that is used by itself ---- */
 
-/* Dimensions of x that x x is summed over; 0: the node is something else. */
-static uint32_t squared_dims(const struct nuc_node *node)
+/* x of x x or x^2, which stays in float for its sum; NULL: the node is something else. */
+static struct nuc_node *squared(const struct nuc_node *node)
 {
     const struct nuc_node *square = nuc_arg_node(node, NUC_SELF);
-    const struct nuc_node *x = nuc_is_float_value(square) ? nuc_arg_node(square, NUC_SELF) : NULL;
+    struct nuc_node *x = square != NULL && square->n_users == 1 ? nuc_arg_node(square, NUC_SELF) : NULL;
 
-    if (!nuc_is_float_value(x) || !nuc_is_exact_product(square) || x != nuc_arg_node(square, NUC_OTHER))
+    if (!nuc_is_float_value(x) || nuc_op_family(node->op) != NUC_FAMILY_REDUCE)
+        return NULL;
+    const double power = square->op == NUC_OP_SQUARE       ? 2
+                         : square->op == NUC_OP_POW_SCALAR ? nuc_scalar(square, NUC_ARG(POW_SCALAR, exponent), 0)
+                                                           : 0;
+    return (power >= 2 && power <= 2) || (nuc_is_exact_product(square) && x == nuc_arg_node(square, NUC_OTHER)) ? x
+                                                                                                                : NULL;
+}
+
+/* Dimensions that squares are summed over; 0: the node is something else. */
+static uint32_t squared_dims(const struct nuc_node *node)
+{
+    const struct nuc_node *x = squared(node);
+    const uint32_t rank = x != NULL ? x->vals[0].rank : 0;
+
+    if (x == NULL || (node->op != NUC_OP_SUM && node->op != NUC_OP_SUM_DIM && node->op != NUC_OP_MEAN_DIM))
         return 0;
-    return nuc_dims_mask(node, NUC_ARG(SUM_DIM, dim), x->vals[0].rank);
+    return node->op == NUC_OP_SUM ? (1u << rank) - 1 : nuc_dims_mask(node, NUC_ARG(SUM_DIM, dim), rank);
 }
 
 /* The dimensions with those that are summed last; the elements of these. */
@@ -687,6 +702,8 @@ static struct nuc_node *form_squares(const struct nuc_support *s, struct nuc_nod
 
     x = nuc_insert_permuted(g, node, x, order);
     x = squares_of_rows(g, node, x, nuc_elements(&x->vals[0]) / n, n);
+    if (node->op == NUC_OP_MEAN_DIM)
+        x = nuc_insert_with_number(g, node, NUC_OP_MUL, x, 1.0 / (double)n);
     return nuc_insert_reshaped(g, node, x, out.sizes, out.rank);
 }
 
@@ -695,6 +712,9 @@ static bool is_sum_of_squares(struct nuc_node *value)
 {
     const struct nuc_node *sum = nuc_past_views(value);
 
+    if (sum != NULL && sum->op == NUC_OP_MUL && nuc_arg_node(sum, NUC_OTHER) != NULL &&
+        nuc_is_static(nuc_arg_node(sum, NUC_OTHER)))
+        sum = nuc_past_views(nuc_arg_node(sum, NUC_SELF));
     return sum != NULL && sum->op == NUC_OP_BMM &&
            nuc_past_views(nuc_arg_node(sum, NUC_SELF)) == nuc_past_views(nuc_arg_node(sum, NUC_OTHER));
 }
@@ -734,7 +754,7 @@ static bool adds_up(struct nuc_graph *g, const struct nuc_node *layer)
     return true;
 }
 
-static bool is_positive(struct nuc_graph *g, const struct nuc_node *value)
+static bool is_positive(struct nuc_graph *g, struct nuc_node *value)
 {
     bool above = false; /* by a number that is added */
     double number;
@@ -757,6 +777,9 @@ static bool is_positive(struct nuc_graph *g, const struct nuc_node *value)
                 return false;
             above |= number > 0;
             break;
+        case NUC_OP_MUL:
+        case NUC_OP_BMM:
+            return is_sum_of_squares(value);
         case NUC_OP_CONV2D:
         case NUC_OP_LINEAR:
             if (!adds_up(g, value))
@@ -776,7 +799,7 @@ static bool is_positive(struct nuc_graph *g, const struct nuc_node *value)
 
 static bool form_quotient_applies(const struct nuc_support *s, const struct nuc_node *node)
 {
-    const struct nuc_node *by = nuc_arg_node(node, NUC_OTHER);
+    struct nuc_node *by = nuc_arg_node(node, NUC_OTHER);
 
     return is_asked_for(s, node) && nuc_is_float_value(node) && nuc_is_float_value(nuc_arg_node(node, NUC_SELF)) &&
            nuc_is_float_value(by) && !nuc_is_static(by) &&
@@ -803,7 +826,9 @@ static const struct norm_form {
     {NUC_OP_RMS_NORM, form_rows, form_rows_applies},
     {NUC_OP_GROUP_NORM, form_channels, form_channels_applies},
     /* sum.dim_IntList of x x, of which a root is taken. */
+    {NUC_OP_SUM, form_squares, form_squares_applies},
     {NUC_OP_SUM_DIM, form_squares, form_squares_applies},
+    {NUC_OP_MEAN_DIM, form_squares, form_squares_applies},
     {NUC_OP_SQRT, form_root, form_root_applies},
     /* div by a few values. */
     {NUC_OP_DIV, form_quotient, form_quotient_applies},

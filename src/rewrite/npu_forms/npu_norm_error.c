@@ -33,7 +33,7 @@ struct nuc_norm_sums *nuc_norm_sums_new(struct nuc_context *cx, const struct nuc
 /* Whose values are seen: what is normalized, of a sum of squares itself. */
 const struct nuc_node *nuc_norm_source(const struct nuc_node *norm)
 {
-    return norm->op == NUC_OP_SUM_DIM ? norm : nuc_arg_node(norm, NUC_SELF);
+    return nuc_op_family(norm->op) == NUC_FAMILY_REDUCE ? norm : nuc_arg_node(norm, NUC_SELF);
 }
 
 /* Values of a row or group, which lie one behind the other. */
@@ -41,7 +41,7 @@ static size_t row_size(const struct nuc_node *norm)
 {
     const struct nuc_meta *m = &norm->vals[0];
 
-    if (norm->op == NUC_OP_SUM_DIM)
+    if (nuc_op_family(norm->op) == NUC_FAMILY_REDUCE)
         return 1;
     if (norm->op == NUC_OP_GROUP_NORM)
         return (size_t)(nuc_elements_between(m, 1, m->rank) / nuc_integer(norm, NUC_ARG(GROUP_NORM, num_groups), 1));
@@ -53,7 +53,7 @@ static double sum_of_squares(const struct nuc_node *norm, const float *x, size_t
 {
     double mean = 0, sum = 0;
 
-    if (norm->op == NUC_OP_SUM_DIM)
+    if (nuc_op_family(norm->op) == NUC_FAMILY_REDUCE)
         return (double)x[0];
     for (size_t i = 0; norm->op != NUC_OP_RMS_NORM && i < n; i++)
         mean += (double)x[i] / (double)n;
