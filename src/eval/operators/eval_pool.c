@@ -151,13 +151,28 @@ static struct positions positions_with(const struct pool *p, int64_t x)
     return (struct positions){(size_t)begin, (size_t)(end - begin), (size_t)(begin * stride + at)};
 }
 
-/* One tap of the windows at positions that lie side by side. */
-static inline void take_larger(const float *in, int64_t stride, size_t count, float *out)
+static inline float larger(float so_far, float v)
 {
-    for (size_t i = 0; i < count; i++) {
-        float v = in[(int64_t)i * stride];
-        out[i] = v > out[i] || v != v ? v : out[i];
-    }
+    return v > so_far || v != v ? v : so_far;
+}
+
+/* One tap of the windows at positions that lie side by side. */
+static inline void take_larger(const float *restrict in, int64_t stride, size_t count, float *restrict out)
+{
+    for (size_t i = 0; i < count; i++)
+        out[i] = larger(out[i], in[(int64_t)i * stride]);
+}
+
+/* Two taps, one after the other, of windows at a distance of 2: what a vector of the input has is taken at once. */
+static inline void take_larger_of_two(const float *restrict in, size_t count, float *restrict out)
+{
+    for (size_t i = 0; i < count; i++)
+        out[i] = larger(larger(out[i], in[2 * i]), in[2 * i + 1]);
+}
+
+static bool are_pair(const struct positions *a, const struct positions *b)
+{
+    return b->begin == a->begin && b->count == a->count && b->from == a->from + 1;
 }
 
 /* The same values tap by tap: as each window is scanned in this order, each ends with what max_index() finds. */
@@ -171,7 +186,11 @@ NUC_CLONES static void max_values(const struct pool *p, const float *in, float *
             for (size_t x = 0; x < p->n_taps; x++) {
                 const struct positions at = p->taps[x];
                 const float *from = in + iy * p->in[WIDTH] + at.from;
-                if (p->stride[WIDTH] == 1)
+                const bool pair = p->stride[WIDTH] == 2 && x + 1 < p->n_taps && are_pair(&p->taps[x], &p->taps[x + 1]);
+                x += pair;
+                if (pair)
+                    take_larger_of_two(from, at.count, out + at.begin);
+                else if (p->stride[WIDTH] == 1)
                     take_larger(from, 1, at.count, out + at.begin);
                 else if (p->stride[WIDTH] == 2)
                     take_larger(from, 2, at.count, out + at.begin);

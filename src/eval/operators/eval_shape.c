@@ -175,6 +175,11 @@ static size_t source_row(const struct pad *p, const struct nuc_meta *in, const s
 
 static void fill(const struct pad *p, char *to, size_t count, size_t size)
 {
+    if (size == sizeof(float)) {
+        for (size_t i = 0; i < count; i++) /* of a size that the compiler knows */
+            memcpy(to + i * sizeof(float), p->fill, sizeof(float));
+        return;
+    }
     for (size_t i = 0; i < count; i++)
         memcpy(to + i * size, p->fill, size);
 }
