@@ -34,6 +34,8 @@ static void express(struct nuc_job *j)
     if (!nuc_expresses_for_npu(s))
         return;
     const struct nuc_meta *outputs = nuc_output_metas(j->m->graph);
+    if (s->norms != NULL && s->norms->centred && (s->norms->form != NUC_NORM_WHOLE || s->norms->n_others > 0))
+        nuc_centre_rows(j->m->graph);
     if (!nuc_to_npu_forms(&support))
         return;
     /* Groups of convolutions that were built. */
@@ -81,8 +83,6 @@ static void simplify(struct nuc_job *j, enum nuc_pass_mode mode)
     struct nuc_support npu = {.g = j->m->graph, .target = j->m->settings->target, .flavor = j->m->settings->flavor};
     if (nuc_expresses_for_npu(j->m->settings) && nuc_take_fewer_rows(&npu))
         nuc_refresh_layouts(j->m->graph);
-    if (nuc_expresses_for_npu(j->m->settings))
-        nuc_centre_rows(j->m->graph);
     nuc_restore_output_orders(j->m->graph, outputs);
 }
 

@@ -263,6 +263,26 @@ static bool compared_number(const struct nuc_calibration *c, const struct nuc_no
 
 /* ---- values that readers requantize ---- */
 
+/*
+ * All that reads the value in the group are sums of its squares, as norms in parts have them. There errors average out:
+ * what is rounded once more does for them, and others keep their steps.
+ */
+static bool is_squared(const struct nuc_calibration *c, struct nuc_node *node, uint32_t group)
+{
+    bool is_read = false;
+
+    for (uint32_t i = 0; i < node->n_users; i++) {
+        const struct nuc_node *user = node->users[i];
+        if (nuc_observed_group(c, node, user) != group)
+            continue;
+        if (user->op != NUC_OP_BMM ||
+            nuc_past_views(nuc_arg_node(user, NUC_SELF)) != nuc_past_views(nuc_arg_node(user, NUC_OTHER)))
+            return false;
+        is_read = true;
+    }
+    return is_read;
+}
+
 static void adopt_parameters(struct nuc_calibration *c)
 {
     struct steps *before = nuc_alloc_array(c->g->cx, c->sharing->n_groups, sizeof *before);
@@ -285,8 +305,10 @@ static void adopt_parameters(struct nuc_calibration *c)
             double reach = affine.high > -affine.low ? affine.high : -affine.low;
             double t = reach / (double)value->spec.quant_max;
             double apart = 2 * square(affine.size) + error_of_requantization(affine, (double)reader->scale[0]);
+            bool differs = is_squared(c, c->points[i].node, to) ? square(t) > WORTH_AN_OPERATION * square(affine.size)
+                                                                : 2 * square(t) > WORTH_AN_OPERATION * apart;
 
-            if (2 * square(t) > WORTH_AN_OPERATION * apart)
+            if (differs)
                 continue;
             take(value, t, 0);
             take(reader, t, 0);

@@ -80,6 +80,11 @@ static void to_npu_norms(struct nuc_graph *g)
     to_npu_forms_with(g, NUC_NORM_SHORT);
 }
 
+static void centre_rows(struct nuc_graph *g)
+{
+    nuc_centre_rows(g);
+}
+
 static void to_centred_npu_norms(struct nuc_graph *g)
 {
     nuc_centre_rows(g);
@@ -134,7 +139,7 @@ static const struct stage stages[] = {
     {.name = "npu-quotients", .run = to_npu_quotients},
     {.name = "npu-rows", .run = take_fewer_rows},
     {.name = "npu-norms", .run = to_npu_norms},
-    {.name = "centred-rows", .run = nuc_centre_rows},
+    {.name = "centred-rows", .run = centre_rows},
     {.name = "centred-npu-norms", .run = to_centred_npu_norms},
     {.name = "npu-fine-norms", .run = to_fine_npu_norms},
     {.name = "npu-wide-norms", .run = to_wide_npu_norms},

@@ -115,6 +115,7 @@ struct trying {
     struct nuc_norms of_norms;
     bool narrow;
     bool has_long_softmax; /* that the NPU can compute in parts */
+    bool has_streams;      /* rows of norms that can be written without their mean */
     unsigned without;      /* steps of the search for parameters */
     unsigned rounding;     /* as in struct nuc_quantize_options */
     struct outcome out, found, plain;
@@ -131,7 +132,7 @@ static void find_norms(struct trying *t, struct nuc_model *prepared)
     struct nuc_support support = {.g = prepared->graph, .target = s->target, .flavor = s->flavor, .norms = &any};
 
     t->n_norms = 0;
-    t->has_long_softmax = false;
+    t->has_long_softmax = t->has_streams = false;
     if (!nuc_expresses_for_npu(s))
         return;
     for (const struct nuc_node *n = prepared->graph->first; n != NULL && t->n_norms < MOST_NORMS; n = n->next) {
@@ -141,6 +142,7 @@ static void find_norms(struct trying *t, struct nuc_model *prepared)
         t->norm_ops[t->n_norms] = n->op;
         t->norms[t->n_norms++] = nuc_strdup_out(prepared->c->cx, t->arena, n->name);
     }
+    t->has_streams = t->n_norms > 0 && nuc_centre_rows(nuc_graph_copy(prepared->graph));
 }
 
 /*
@@ -301,6 +303,8 @@ static void add_norms(struct nuc_text *text, const struct trying *t)
         nuc_text_addf(text, " (%s%s%s)", count[NUC_NORM_FINE] > 0 ? "fine" : "",
                       count[NUC_NORM_FINE] > 0 && count[NUC_NORM_WIDE] > 0 ? ", " : "",
                       count[NUC_NORM_WIDE] > 0 ? "wide" : "");
+    if (t->has_streams && !t->of_norms.centred)
+        nuc_text_addf(text, " of rows as they are");
 }
 
 /* In words: softmaxes and norms as they are set, where there are any, and what the CPU has in int8. */
@@ -356,8 +360,9 @@ static const char *key_of(const struct trying *t, const bool *rounds)
 {
     struct nuc_text text = {.cx = t->j->c->cx};
 
-    nuc_text_addf(&text, "%x %u %d %d %d", t->without, t->rounding, t->narrow, t->of_norms.softmax_in_parts,
-                  (int)t->of_norms.form);
+    bool any = t->of_norms.form != NUC_NORM_WHOLE || t->of_norms.n_others > 0;
+    nuc_text_addf(&text, "%x %u %d %d %d %d", t->without, t->rounding, t->narrow, t->of_norms.softmax_in_parts,
+                  any && t->of_norms.centred, (int)t->of_norms.form);
     for (uint32_t i = 0; i < t->of_norms.n_others; i++)
         nuc_text_addf(&text, " %s %d", t->of_norms.others[i].name, (int)t->of_norms.others[i].form);
     for (int op = 0; op < NUC_OP_COUNT; op++) {
@@ -783,8 +788,9 @@ static bool choose_by_rows(struct trying *t, const bool *rounds, const struct ou
 }
 
 /*
- * Norms in parts on the NPU: all of them, in the finer form or that for rows of very different deviations where those
- * may help, or some. Where a trial of the network takes long, those that their rows tell. Returns whether any are.
+ * Norms in parts on the NPU: all of them, also of rows as they come, in the finer form or that for rows of very
+ * different deviations where those may help, or some. Where a trial of the network takes long, those that their rows
+ * tell. Returns whether any are.
  */
 static bool choose_norms(struct trying *t, const bool *rounds, struct outcome *best)
 {
@@ -793,12 +799,17 @@ static bool choose_norms(struct trying *t, const bool *rounds, struct outcome *b
     set_norms(t, NUC_NORM_WHOLE, NULL, 1);
     if (t->n_norms == 0)
         return false;
+    t->of_norms.centred = t->has_streams;
     if (nuc_run_cost(t->j->m->graph) > TELLS_APART && set_judged_norms(t))
         return choose_by_rows(t, rounds, &on_cpu, best);
     set_norms(t, NUC_NORM_SHORT, NULL, 1);
     if (try_norms(t, rounds, &on_cpu, best))
         return true;
     enum nuc_norm_form form = loss(&t->found, &on_cpu, 0) < MOST_OF_MEAN ? NUC_NORM_FINE : NUC_NORM_WIDE;
+    t->of_norms.centred = false;
+    if (t->has_streams && try_norms(t, rounds, &on_cpu, best))
+        return true;
+    t->of_norms.centred = t->has_streams;
     set_norms(t, form, NULL, 1);
     return hold_norms(t, rounds, &on_cpu, best) || join_norms(t, rounds, form, &on_cpu, best);
 }

@@ -152,7 +152,7 @@ static void take_off_mean(struct nuc_graph *g, struct nuc_node *value, uint32_t 
         nuc_replace_uses(g, value, centred(g, value, dim), NULL);
 }
 
-void nuc_centre_rows(struct nuc_graph *g)
+bool nuc_centre_rows(struct nuc_graph *g)
 {
     const uint32_t n_ids = g->next_id;
     struct connected c = {.g = g};
@@ -173,4 +173,5 @@ void nuc_centre_rows(struct nuc_graph *g)
     }
     if (g->next_id > n_ids)
         nuc_remove_dead(g);
+    return g->next_id > n_ids;
 }
