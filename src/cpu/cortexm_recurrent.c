@@ -22,6 +22,7 @@ enum {
     INT8_BITS = 7,
     REAL_BITS = 15,
     LARGEST_EXPONENT = 64,
+    MOST_LOWERED = 8, /* a sum of 2^(14 - 8) is as good as any larger one for a gate */
     PRODUCT_NUMBERS = 4,
     MOST_NUMBERS = 3 * (1 + 2 * MOST_STATES) + PRODUCT_NUMBERS
 };
@@ -299,6 +300,26 @@ static bool fill_rows(struct nuc_cm *c, const struct layer *l, const struct weig
     return true;
 }
 
+/*
+ * A weight that is large beside the others of its row has a large multiplier: then less is told apart of inputs that
+ * are as large as no sum has to be. False: that is not enough.
+ */
+static bool fit_rows(struct nuc_cm *c, const struct layer *l, const struct weights weights[2], struct products *p,
+                     int32_t *rows[2])
+{
+    const int most = l->real_in && l->r.op != NUC_OP_RNN_RELU ? MOST_LOWERED : 0;
+    bool fit = false;
+
+    for (uint32_t d = 0; d < l->r.directions; d++)
+        rows[d] = nuc_alloc_array(c->g->cx, ROW_NUMBERS * (size_t)(l->r.gates * l->r.hidden), sizeof *rows[d]);
+    for (int lower = 0; !fit && lower <= most; lower++, p->exponent -= !fit) {
+        fit = true;
+        for (uint32_t d = 0; d < l->r.directions; d++)
+            fit = fit && fill_rows(c, l, &weights[d], d, p, rows[d]);
+    }
+    return fit;
+}
+
 /* ---- the operator ---- */
 
 static void add_scale(int64_t *list, uint32_t *count, int64_t zero_point, double factor)
@@ -405,13 +426,8 @@ bool nuc_cm_lower_recurrent(struct nuc_cm *c, struct nuc_node *node)
 
     if (c->options->executorch_ops_only || c->options->reference_compat || !read_layer(c, node, &l, weights))
         return false;
-    if (!choose_products(c, &l, weights, &p))
+    if (!choose_products(c, &l, weights, &p) || !fit_rows(c, &l, weights, &p, rows))
         return false;
-    for (uint32_t d = 0; d < l.r.directions; d++) {
-        rows[d] = nuc_alloc_array(c->g->cx, ROW_NUMBERS * (size_t)(l.r.gates * l.r.hidden), sizeof *rows[d]);
-        if (!fill_rows(c, &l, &weights[d], d, &p, rows[d]))
-            return false;
-    }
     struct nuc_node *before = node->next, *layer = insert_operator(c, &l, weights, &p, rows, before);
     for (uint32_t i = 0; i <= l.r.n_states; i++) {
         struct nuc_node *item = l.items[i] == NULL ? NULL : nuc_insert_getitem(c->g, before, layer, i);

@@ -286,6 +286,29 @@ static void keep_state_beside_readers(struct nuc_context *cx, void *arg)
     assert_int_equal(linears, 1);
 }
 
+/* A row with one weight that is large beside all others, whose multiplier would have more than 32 bits. */
+static void keep_large_weight(struct nuc_context *cx, void *arg)
+{
+    struct sample *s = nuc_alloc(cx, sizeof *s);
+    uint32_t seed = 5, kernels = 0;
+    struct nuc_text text = {.cx = cx};
+
+    (void)arg;
+    add_constant(&text, "u", 3 * HIDDEN, HIDDEN, 0.4f, &seed);
+    nuc_text_addf(&text, "%%w = parameter : float32[%d, %d] values(8", 3 * HIDDEN, INPUTS);
+    for (int i = 1; i < 3 * HIDDEN * INPUTS; i++)
+        nuc_text_addf(&text, ", %g", i < INPUTS ? 0.01 : (double)random_float(&seed));
+    nuc_text_addf(&text,
+                  ")\n%%h = constant : float32[1, 1, 7] values(0, 0, 0, 0, 0, 0, 0)\n%%x = input : float32[6, 1, 5]\n"
+                  "%%f = aten.gru.input(%%x, %%h, [%%w, %%u], false, 1, 0.0, false, false, false)\n"
+                  "%%y = getitem(%%f, 0)\n%%output = output([%%y])\n");
+    struct nuc_graph *g = lowered(cx, &text, false, &seed, s);
+    for (const struct nuc_node *n = g->first; n != NULL; n = n->next)
+        kernels += n->op == NUC_OP_NUCLEON_GRU;
+    assert_int_equal(kernels, 1);
+    run_program(cx, g, &(struct layer){.op = "gru"}, s, (const double[]){1, 1, 1}, 0.001);
+}
+
 /* ---- values of torch ---- */
 
 /* Two layers of two units in both directions, two steps: outputs and final states of torch's CPU kernels. */
@@ -425,7 +448,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         ROW_TEST(run_float, layers),       ROW_TEST(run_int8, layers),        ROW_TEST(run_torch_row, torch_rows),
         CONTEXT_TEST(keep_for_executorch), CONTEXT_TEST(keep_between_layers), CONTEXT_TEST(keep_state_beside_readers),
-        CONTEXT_TEST(reach_of_relus),
+        CONTEXT_TEST(keep_large_weight),   CONTEXT_TEST(reach_of_relus),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
