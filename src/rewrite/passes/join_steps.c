@@ -13,6 +13,7 @@
 #include "rewrite/recognize/written.h"
 
 #define FEWEST_STEPS 3
+#define FEWEST_TURNED 8      /* steps that are worth a transposition */
 #define FEWEST_PRODUCTS 4096 /* with a step: fewer take no more time than adding up what two layers make */
 #define MOST_ELEMENTS 16384  /* of a result that is more than twice as large as what is read */
 
@@ -235,9 +236,53 @@ static bool split_beside_state(struct nuc_graph *g, struct nuc_node *node)
     return true;
 }
 
+/* ---- steps along the last dimension ---- */
+
+/* x[..., t], whose values lie apart in memory: the step, or NULL. */
+static struct nuc_node *last_taken(const struct nuc_node *node, struct nuc_taken *taken)
+{
+    if (node->op != NUC_OP_SQUEEZE_DIM || !nuc_takes_one(nuc_arg_node(node, NUC_SELF), taken) ||
+        nuc_is_static(taken->of))
+        return NULL;
+    const struct nuc_meta *m = &taken->of->vals[0];
+    bool is_last = taken->dim + 1 == m->rank && nuc_dim(node, NUC_ARG(SQUEEZE_DIM, dim), 0, m->rank) == taken->dim;
+    return is_last && m->sizes[taken->dim] >= FEWEST_TURNED && nuc_elements(&node->vals[0]) > 1 ? taken->of : NULL;
+}
+
+/* Steps of a value whose last dimension stands behind the first one lie together, and are no copies. */
+static bool turn_steps(struct nuc_graph *g, struct nuc_node *node)
+{
+    struct nuc_taken taken;
+    struct nuc_node *of = last_taken(node, &taken), **same = NULL;
+    uint32_t count = 0;
+    size_t capacity = 0;
+
+    for (uint32_t i = 0; of != NULL && i < of->n_users; i++) {
+        for (uint32_t k = 0; k < of->users[i]->n_users; k++) {
+            struct nuc_node *user = of->users[i]->users[k];
+            if (last_taken(user, &taken) != of)
+                continue;
+            same = nuc_grow(g->cx, same, &capacity, count + 1, sizeof *same);
+            same[count++] = user;
+        }
+    }
+    if (of == NULL || 2 * (int64_t)count < of->vals[0].sizes[of->vals[0].rank - 1])
+        return false;
+    const int64_t last = (int64_t)of->vals[0].rank - 1, to = last > 1;
+    struct nuc_node *turned = nuc_insert_moved_dims(g, node, of, &last, &to, 1);
+    for (uint32_t i = 0; i < count; i++) {
+        last_taken(same[i], &taken);
+        struct nuc_node *part = nuc_insert_slice(g, same[i], turned, to, taken.at, taken.at + 1);
+        nuc_replace_uses(g, same[i], nuc_insert_with_dim(g, same[i], NUC_OP_SQUEEZE_DIM, part, to), NULL);
+    }
+    return true;
+}
+
 bool nuc_join_steps(struct nuc_graph *g)
 {
-    bool any = nuc_rewrite_each(g, NUC_OPS(NUC_OP_LINEAR), split_beside_state);
+    bool any = nuc_rewrite_each(g, NUC_OPS(NUC_OP_SQUEEZE_DIM), turn_steps);
+
+    any = nuc_rewrite_each(g, NUC_OPS(NUC_OP_LINEAR), split_beside_state) || any;
 
     return nuc_rewrite_each(g, BY_ROWS, join_steps) || any;
 }
