@@ -380,6 +380,58 @@ static void close_to_the_function(void **state)
     run_in_context(check_functions, NULL);
 }
 
+/* ---- averages that a quantizer observed by themselves ---- */
+
+static const struct average {
+    const char *call, *parameters;
+    bool is_convolution;
+} averages[] = {
+    {"adaptive_avg_pool2d.default(%dx, [1, 1])", "0.01, -3", true},
+    {"mean.dim(%dx, [2, 3], true)", "0.01, -3", true},
+    {"mean.dim(%dx, [-1, -2])", "0.01, -3", true},
+    {"mean.dim(%dx, [2, 3])", "0.0625, 5", false}, /* those of the input */
+    {"mean.dim(%dx, [3])", "0.01, -3", false},
+    {"adaptive_avg_pool2d.default(%dx, [2, 3])", "0.01, -3", false},
+};
+
+static void check_averages(struct nuc_context *cx, void *arg)
+{
+    enum { CHANNELS = 8, PIXELS = 6 * 9 };
+    static float x[CHANNELS * PIXELS], y[CHANNELS * PIXELS];
+    struct nuc_edge_options options = {.express = yes};
+
+    for (size_t i = 0; i < sizeof averages / sizeof *averages; i++) {
+        const struct average *a = &averages[i];
+        bool found = false;
+        struct nuc_graph *g =
+            parse_quantized(cx, nuc_format(cx, "%%x = input : float32[1, 8, 6, 9] ! 0.0625, 5\n%%y = aten.%s ! %s\n",
+                                           a->call, a->parameters));
+        nuc_to_edge(g, &options);
+        nuc_graph_verify(g, "test");
+        for (const struct nuc_node *n = g->first; n != NULL; n = n->next)
+            found = found || n->op == NUC_OP_CONVOLUTION;
+        if (found != a->is_convolution)
+            fail_msg("%s: is it a convolution: %d", a->call, found);
+        if (!found)
+            continue;
+        for (int k = 0; k < CHANNELS * PIXELS; k++)
+            x[k] = 0.0625f * (float)(k / PIXELS * 3 - 12 + k * 7 % 11);
+        nuc_eval_run(nuc_eval_new(g, 1), (const void *const[]){x}, (void *const[]){y});
+        for (int c = 0; c < CHANNELS; c++) {
+            double sum = 0;
+            for (int k = 0; k < PIXELS; k++)
+                sum += (double)x[c * PIXELS + k] / PIXELS;
+            if (fabs(sum) < 1.2 && fabs((double)y[c] - sum) > 0.0051)
+                fail_msg("%s: %g instead of %g", a->call, (double)y[c], sum);
+        }
+    }
+}
+
+static void averages_in_other_parameters(void **state)
+{
+    run_in_context(check_averages, NULL);
+}
+
 /* ---- norms: the form that rows ask for ---- */
 
 static const struct rows_of_a_norm {
@@ -434,7 +486,7 @@ static void form_of_rows(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {cmocka_unit_test(placed), cmocka_unit_test(close_to_the_function),
-                                       cmocka_unit_test(form_of_rows)};
+                                       cmocka_unit_test(averages_in_other_parameters), cmocka_unit_test(form_of_rows)};
 
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -6,6 +6,7 @@
 #include "npu/support/support.h"
 #include "npu/target/target.h"
 #include "rewrite/formula/formula.h"
+#include "rewrite/npu_forms/npu_average.h"
 #include "rewrite/npu_forms/npu_function.h"
 #include "rewrite/passes.h"
 #include "rewrite/rewrite.h"
@@ -184,18 +185,20 @@ static struct nuc_node *preserve(struct to_edge *e, struct nuc_node *node)
     return NULL;
 }
 
-/* The function in operators of the NPU, or NULL; all of them go there, or in another round it is none. */
+/* The function, or the average, in operators of the NPU, or NULL; all of them go there, or in another round it is none.
+ */
 static struct nuc_node *express(struct to_edge *e, struct nuc_node *node)
 {
     uint32_t first = e->g->next_id;
+    bool is_average = nuc_has_npu_average(&e->support, node);
 
-    if (e->options->express == NULL || !nuc_has_npu_function(&e->support, node) ||
+    if (e->options->express == NULL || !(is_average || nuc_has_npu_function(&e->support, node)) ||
         !e->options->express(e->options->express_user, node))
         return NULL;
     struct nuc_preserved_op *entry = next_preserved(e);
     if (entry != NULL && entry->decompose)
         return NULL;
-    struct nuc_node *value = nuc_to_npu_function(&e->support, node);
+    struct nuc_node *value = is_average ? nuc_to_npu_average(e->g, node) : nuc_to_npu_function(&e->support, node);
     if (value == NULL)
         return NULL;
     if (entry != NULL) {

@@ -1,0 +1,97 @@
+#include "rewrite/npu_forms/npu_average.h"
+
+#include <string.h>
+
+#include "ir/args.h"
+#include "ir/conv_args.h"
+#include "ir/op_list.h"
+#include "ir/quant.h"
+#include "rewrite/insert.h"
+#include "rewrite/rewrite.h"
+
+enum { H = 2, W = 3 }; /* of an image */
+
+/* Sizes that the node averages each channel of [N, C, H, W] over; false: something else. */
+static bool averages_images(const struct nuc_node *node)
+{
+    const struct nuc_node *x = nuc_arg_node(node, NUC_SELF);
+    const struct nuc_meta *out = &node->vals[0];
+
+    if (x == NULL || node->n_vals != 1 || x->vals[0].rank != 4 || x->vals[0].dtype != NUC_F32 ||
+        nuc_elements(&x->vals[0]) == 0)
+        return false;
+    if (node->op == NUC_OP_ADAPTIVE_AVG_POOL2D)
+        return out->sizes[H] == 1 && out->sizes[W] == 1;
+    const struct nuc_arg *dims = node->op == NUC_OP_MEAN_DIM ? nuc_arg_at(node, NUC_ARG(MEAN_DIM, dim)) : NULL;
+    if (dims == NULL || dims->kind != NUC_ARG_INTS || dims->count != 2)
+        return false;
+    int64_t a = dims->u.ints[0], b = dims->u.ints[1];
+    a += a < 0 ? 4 : 0;
+    b += b < 0 ? 4 : 0;
+    return (a == H && b == W) || (a == W && b == H);
+}
+
+/* Int8 parameters that all readers give it. */
+static bool result_quant(const struct nuc_node *node, struct nuc_quant *out)
+{
+    struct nuc_quant q;
+
+    for (uint32_t i = 0; i < node->n_users; i++) {
+        if (!nuc_quantize_quant(node->users[i], &q) || q.per_channel || q.dtype != NUC_I8 ||
+            (i > 0 && !nuc_same_quant(&q, out)))
+            return false;
+        *out = q;
+    }
+    return node->n_users > 0;
+}
+
+bool nuc_has_npu_average(const struct nuc_support *s, const struct nuc_node *node)
+{
+    const struct nuc_node *value = nuc_arg_node(node, NUC_SELF);
+    struct nuc_quant in, out;
+
+    if (value == NULL || !averages_images(node) || !nuc_dequantize_quant(value, &in) || in.per_channel ||
+        in.dtype != NUC_I8 || !result_quant(node, &out) || nuc_same_parameters(&in, &out))
+        return false;
+    struct nuc_meta image = value->vals[0];
+    struct nuc_meta kernel =
+        nuc_meta_make(NUC_F32, (const int64_t[]){image.sizes[1], 1, image.sizes[H], image.sizes[W]}, 4);
+    struct nuc_node x = {.n_vals = 1, .vals = &image};
+    struct nuc_node weight = {.op = NUC_OP_PLACEHOLDER, .input_kind = NUC_CONSTANT, .n_vals = 1, .vals = &kernel};
+    struct nuc_arg args[] = {nuc_node_arg(&x), nuc_node_arg(&weight), nuc_node_arg(NULL),
+                             nuc_ints_arg((const int64_t[]){1, 1}, 2)};
+    struct nuc_meta pixel = nuc_meta_make(NUC_F32, (const int64_t[]){image.sizes[0], image.sizes[1], 1, 1}, 4);
+    struct nuc_node conv = {.op = NUC_OP_CONVOLUTION, .args = args, .n_args = 4, .n_vals = 1, .vals = &pixel};
+    return nuc_check_unquantized(s, NUC_OP_CONVOLUTION, &conv).ok;
+}
+
+struct nuc_node *nuc_to_npu_average(struct nuc_graph *g, struct nuc_node *node)
+{
+    struct nuc_node *x = nuc_operand(g, node, NUC_SELF);
+    const struct nuc_meta image = x->vals[0], out = node->vals[0];
+    const int64_t channels = image.sizes[1], sizes[4] = {channels, 1, image.sizes[H], image.sizes[W]};
+    const struct nuc_meta kernel = nuc_meta_make(NUC_I8, sizes, 4);
+    int8_t *ones = nuc_alloc_array(g->cx, (size_t)nuc_elements(&kernel), sizeof *ones);
+    struct nuc_quant of_result;
+
+    /* Each weight is 1 / (H W), the largest number of its scale. */
+    memset(ones, INT8_MAX, (size_t)nuc_elements(&kernel));
+    const struct nuc_quant q = {.scale = 1 / ((double)INT8_MAX * (double)(sizes[H] * sizes[W])),
+                                .axis = -1,
+                                .quant_min = -INT8_MAX,
+                                .quant_max = INT8_MAX,
+                                .dtype = NUC_I8};
+    struct nuc_node *weight = nuc_add_parameter(g, node, "_weight", &kernel, ones);
+    const int64_t step[2] = {1, 1}, none[2] = {0, 0};
+    struct nuc_node *conv = nuc_emit(
+        g, node, NUC_OP_CONVOLUTION, node,
+        NUC_ARGS(nuc_node_arg(x), nuc_node_arg(nuc_insert_quant(g, node, NUC_OP_DEQUANTIZE_PER_TENSOR, weight, &q)),
+                 nuc_node_arg(NULL), nuc_ints_arg(step, 2), nuc_ints_arg(none, 2), nuc_ints_arg(step, 2),
+                 nuc_bool_arg(false), nuc_ints_arg(none, 2), nuc_int_arg(channels)));
+    conv->args[NUC_CONV_BIAS].given = true;
+    if (out.rank == 4 || !result_quant(node, &of_result))
+        return conv;
+    struct nuc_node *quantized = nuc_insert_quant(g, node, NUC_OP_QUANTIZE_PER_TENSOR, conv, &of_result);
+    struct nuc_node *value = nuc_insert_quant(g, node, NUC_OP_DEQUANTIZE_PER_TENSOR, quantized, &of_result);
+    return nuc_insert_view(g, node, value, out.sizes, out.rank);
+}
