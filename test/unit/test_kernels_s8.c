@@ -659,6 +659,27 @@ static void test_sum(void **state)
     assert_int_equal(out[1], 65); /* (3 + 6 + 126) / 2 = 67.5 -> 68 */
 }
 
+/* The first of equal values, also along rows of a matrix that lie apart, and of columns. */
+static void test_places(void **state)
+{
+    const int8_t in[8] = {-128, 7, 7, -1, -128, 9, 9, 0};
+    const struct nuc_loops none = {.rank = 0}, all = {.rank = 2, .sizes = {2, 3}, .a = {4, 1}};
+    const struct nuc_loops columns = {.rank = 1, .sizes = {4}, .a = {1}, .out = {1}};
+    const struct nuc_loops rows = {.rank = 1, .sizes = {2}, .a = {4}};
+    const int64_t largest[4] = {0, 1, 1, 1}, smallest[4] = {0, 0, 0, 0};
+    int64_t out[4];
+
+    nuc_kernel_arg_extreme(true, &none, &all, NUC_I8, in, out);
+    assert_int_equal(out[0], 4);
+    nuc_kernel_arg_extreme(false, &none, &all, NUC_I8, in, out);
+    assert_int_equal(out[0], 0);
+    nuc_kernel_arg_extreme(true, &columns, &rows, NUC_I8, in, out);
+    assert_memory_equal(out, largest, sizeof out);
+    nuc_kernel_arg_extreme(false, &columns, &rows, NUC_I8, in, out);
+    assert_int_equal(out[3], 0);
+    assert_memory_equal(out, smallest, sizeof out);
+}
+
 /* Within one step of the real softmax, and largest elements above all others. */
 static void test_softmax(void **state)
 {
@@ -933,17 +954,29 @@ static void test_moves(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(test_conv),         cmocka_unit_test(test_depthwise),
-                                       cmocka_unit_test(test_transposed),   cmocka_unit_test(test_excess),
-                                       cmocka_unit_test(test_matmul),       cmocka_unit_test(test_add),
-                                       cmocka_unit_test(test_mul),          cmocka_unit_test(test_extremes),
-                                       cmocka_unit_test(test_div),          cmocka_unit_test(test_table_and_prelu),
-                                       cmocka_unit_test(test_prelu),        cmocka_unit_test(test_pool),
-                                       cmocka_unit_test(test_sum),          cmocka_unit_test(test_softmax),
-                                       cmocka_unit_test(test_wide_softmax), cmocka_unit_test(test_norm),
-                                       cmocka_unit_test(test_var),          cmocka_unit_test(test_log_softmax),
-                                       cmocka_unit_test(test_compare),      cmocka_unit_test(test_vector_softmax),
-                                       cmocka_unit_test(test_vector_sum),   cmocka_unit_test(test_moves)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(test_conv),
+                                       cmocka_unit_test(test_depthwise),
+                                       cmocka_unit_test(test_transposed),
+                                       cmocka_unit_test(test_excess),
+                                       cmocka_unit_test(test_matmul),
+                                       cmocka_unit_test(test_add),
+                                       cmocka_unit_test(test_mul),
+                                       cmocka_unit_test(test_extremes),
+                                       cmocka_unit_test(test_places),
+                                       cmocka_unit_test(test_div),
+                                       cmocka_unit_test(test_table_and_prelu),
+                                       cmocka_unit_test(test_prelu),
+                                       cmocka_unit_test(test_pool),
+                                       cmocka_unit_test(test_sum),
+                                       cmocka_unit_test(test_softmax),
+                                       cmocka_unit_test(test_wide_softmax),
+                                       cmocka_unit_test(test_norm),
+                                       cmocka_unit_test(test_var),
+                                       cmocka_unit_test(test_log_softmax),
+                                       cmocka_unit_test(test_compare),
+                                       cmocka_unit_test(test_vector_softmax),
+                                       cmocka_unit_test(test_vector_sum),
+                                       cmocka_unit_test(test_moves)};
 
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -114,13 +114,50 @@ static int64_t place(bool largest, enum nuc_dtype dtype, const struct nuc_loops 
     return best_place;
 }
 
+/* Of int8: the largest so far, or the smallest negated, and its place. */
+struct best_s8 {
+    int32_t value;
+    ptrdiff_t place;
+};
+
+/* Elements of a row, the first of which has the place `at`. */
+static void look_along_s8(int32_t sign, const int8_t *row, int32_t length, ptrdiff_t step, ptrdiff_t at,
+                          struct best_s8 *best)
+{
+    struct best_s8 b = *best;
+    ptrdiff_t j = 0;
+
+    for (int32_t i = 0; i < length; i++, j += step) {
+        const int32_t value = sign * row[j];
+        if (value > b.value)
+            b = (struct best_s8){value, at + i};
+    }
+    *best = b;
+}
+
+static int64_t place_s8(bool largest, const struct nuc_loops *reduced, const int8_t *in)
+{
+    const ptrdiff_t step = nuc_row_steps(reduced).a;
+    const int32_t length = nuc_row_length(reduced), sign = largest ? 1 : -1;
+    struct best_s8 best = {sign * in[0], 0};
+
+    look_along_s8(sign, in, length, step, 0, &best);
+    if (reduced->rank > 1) {
+        struct nuc_walk walk = {{0}, 0, 0, 0};
+        for (ptrdiff_t at = length; nuc_walk_next_row(reduced, &walk); at += length)
+            look_along_s8(sign, in + walk.a, length, step, at, &best);
+    }
+    return best.place;
+}
+
 void nuc_kernel_arg_extreme(bool largest, const struct nuc_loops *kept, const struct nuc_loops *reduced,
                             enum nuc_dtype dtype, const void *in, int64_t *out)
 {
     struct nuc_walk walk = {{0}, 0, 0, 0};
 
     do
-        out[walk.out] = place(largest, dtype, reduced, in, walk.a);
+        out[walk.out] = dtype == NUC_I8 ? place_s8(largest, reduced, (const int8_t *)in + walk.a)
+                                        : place(largest, dtype, reduced, in, walk.a);
     while (nuc_walk_next(kept, &walk));
 }
 
