@@ -59,6 +59,13 @@ static inline vec_i32 vec_shift_right(vec_i32 a, int32_t by)
     return _mm512_sra_epi32(a, _mm_cvtsi32_si128(by));
 }
 
+#define VEC_LESS 1 /* one instruction compares */
+
+static inline vec_i32 vec_if_less(vec_i32 v, vec_i32 bound, vec_i32 a, vec_i32 b)
+{
+    return _mm512_mask_mov_epi32(b, _mm512_cmplt_epi32_mask(v, bound), a);
+}
+
 /* a where `v` is negative, else b. */
 static inline vec_i32 vec_if_negative(vec_i32 v, vec_i32 a, vec_i32 b)
 {
