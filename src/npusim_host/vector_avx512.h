@@ -182,6 +182,8 @@ static inline __m512i vec_bytes_of(const vec_i32 *v, const struct vec_output *o)
 {
     __m512i r = _mm512_packs_epi16(vec_words_of(v[0], v[1]), vec_words_of(v[2], v[3]));
 
+    if (o->low == 0x80808080 && o->high == 0x7F7F7F7F) /* packing has saturated */
+        return r;
     r = _mm512_max_epi8(r, _mm512_set1_epi32((int32_t)o->low));
     return _mm512_min_epi8(r, _mm512_set1_epi32((int32_t)o->high));
 }
