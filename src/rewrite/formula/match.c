@@ -5,6 +5,7 @@
 #include <math.h>
 #include <string.h>
 
+#include "host/numbers.h"
 #include "ir/args.h"
 #include "rewrite/formula/term.h"
 #include "rewrite/recognize/written.h"
@@ -207,8 +208,8 @@ static int match_special(struct nuc_formula_site *s, struct nuc_term *t, struct 
 
     if (strcmp(t->name, "number") == 0) /* a constant of one element */
         return nuc_number_of(s->g, node, &number) && bind(s, t->terms[0]->name, nuc_float_arg(number)) ? 1 : -1;
-    if (strcmp(t->name, "mask") == 0) /* truths, of any size */
-        return node->vals[0].dtype == NUC_BOOL && bind(s, t->terms[0]->name, nuc_node_arg(node)) ? 1 : -1;
+    if (strcmp(t->name, "mask") == 0) /* truths, or integers in place of them, of any size */
+        return !nuc_is_floating(node->vals[0].dtype) && bind(s, t->terms[0]->name, nuc_node_arg(node)) ? 1 : -1;
     if (strcmp(t->name, "once") == 0) /* nothing else reads it */
         return node->n_users == 1 && match(s, t->terms[0], node) ? 1 : -1;
     if (strcmp(t->name, "is") == 0) /* is(y, pattern): y stands for what the pattern fits */
