@@ -19,9 +19,10 @@
 /* Standard errors of the mean gain of the samples that they have to gain more than. */
 #define SURE 2.0
 
-/* What twice the cycles have to gain, in dB, and the error that nobody asks less of: 50 dB. */
+/* What twice the cycles have to gain, in dB; the error that nobody asks less of, 50 dB; one of little use, 10 dB. */
 #define OF_TWICE_THE_CYCLES 10.0
 #define FAINT 1e-5
+#define POOR 0.1
 
 /* Estimates are not exact: proposals that are tried, and what the next may take of the cycles of the one before. */
 #define MOST_TRIALS 4
@@ -125,13 +126,19 @@ static bool try_widths(const struct nuc_model *prepared, const bool *wide, enum 
     return can;
 }
 
+/* Decibels of an error that is faint already count for little, those of outputs of little use three times. */
+static double felt(double error)
+{
+    return (error + FAINT) * (1 + error / POOR) * (1 + error / POOR);
+}
+
 /*
- * What is sought: decibels, which count for little where the error is faint already, less those that the cycles have to
- * gain. Which of two programs is worth more does not depend on a third.
+ * What is sought: decibels of what is felt, less those that the cycles have to gain. Which of two programs is worth
+ * more does not depend on a third.
  */
 static double worth(const struct outcome *o)
 {
-    return -10 * log10(o->error + FAINT) - OF_TWICE_THE_CYCLES * log2((double)o->cycles);
+    return -10 * log10(felt(o->error)) - OF_TWICE_THE_CYCLES * log2((double)o->cycles);
 }
 
 /* By how many times the error has to fall for the cycles. */
@@ -140,21 +147,26 @@ static double price(const struct outcome *with, const struct outcome *without)
     return pow((double)with->cycles / (double)without->cycles, OF_TWICE_THE_CYCLES / (10 * log10(2)));
 }
 
+static double whole(double error)
+{
+    return error + LEAST_ERROR;
+}
+
 /*
  * The first surely has an error so many times less than the other, in the mean of the samples or of their decibels:
- * where few samples make most of the error, that of the others is the better evidence.
+ * where few samples make most of the error, that of the others is the better evidence. Of errors as `of` has them.
  */
-static bool gains(const struct outcome *with, const struct outcome *without, double factor, double faint)
+static bool gains(const struct outcome *with, const struct outcome *without, double factor, double (*of)(double))
 {
     double linear[NUC_CHOICE_MOST], logarithmic[NUC_CHOICE_MOST];
     size_t n = with->n_samples < without->n_samples ? with->n_samples : without->n_samples;
 
     for (size_t k = 0; k < n; k++) {
-        double before = (without->errors[k] + faint) / factor, after = with->errors[k] + faint;
+        double before = of(without->errors[k]) / factor, after = of(with->errors[k]);
         linear[k] = before - after;
         logarithmic[k] = log(before / after);
     }
-    return without->error + faint > factor * (with->error + faint) &&
+    return of(without->error) > factor * of(with->error) &&
            (nuc_sure_gain(linear, n, SURE) > 0 || nuc_sure_gain(logarithmic, n, SURE) > 0);
 }
 
@@ -197,14 +209,14 @@ struct widening {
 /* The first surely gains what is worth looking for, and what its cycles have to. */
 static bool pays(const struct widening *w, const struct outcome *with, const struct outcome *without)
 {
-    return gains(with, without, nuc_worthwhile(w->int8.error, is_mixed(w->m)), LEAST_ERROR) &&
-           gains(with, without, price(with, without), FAINT);
+    return gains(with, without, nuc_worthwhile(w->int8.error, is_mixed(w->m)), whole) &&
+           gains(with, without, price(with, without), felt);
 }
 
 /* Beyond the cycles of int8: what no error at all would be worth. */
 static double most_cycles(const struct widening *w)
 {
-    return (double)w->int8.cycles * (pow(w->int8.error / FAINT + 1, 10 * log10(2) / OF_TWICE_THE_CYCLES) - 1);
+    return (double)w->int8.cycles * (pow(felt(w->int8.error) / felt(0), 10 * log10(2) / OF_TWICE_THE_CYCLES) - 1);
 }
 
 /* A proposal that surely pays, of some that are estimated to take ever fewer cycles the one that is worth most. */
@@ -258,7 +270,7 @@ static bool find_mixed(const struct widening *w, bool *wide, struct outcome *out
             !try_widths(w->m, trial, w->width, true, &tried))
             break;
         double more = (double)tried.cycles - (double)w->int8.cycles;
-        if (more <= limit && gains(&tried, out, found ? 1 : NUC_NOTICED, LEAST_ERROR)) {
+        if (more <= limit && gains(&tried, out, found ? 1 : NUC_NOTICED, whole)) {
             memcpy(wide, trial, n_ids * sizeof *wide);
             *out = tried;
             found = true;
@@ -357,7 +369,7 @@ static bool keep_regions(const struct widening *w, const uint32_t *of, uint32_t 
         *all = without;
         left--;
     }
-    return left > 0 && (!is_mixed(w->m) || gains(all, &w->int8, NUC_NOTICED, LEAST_ERROR));
+    return left > 0 && (!is_mixed(w->m) || gains(all, &w->int8, NUC_NOTICED, whole));
 }
 
 /* ---- what is said about it ---- */
@@ -406,13 +418,12 @@ static void report(const struct widening *w, const struct choice *c)
         nuc_text_addf(&text, "%s%s: int8 loses %.1f dB there", any ? "; " : "", where, c->loss[r]);
         any = true;
     }
-    const unsigned long long cycles = c->out.cycles, before = w->int8.cycles;
-    const char *takes = cycles < before ? nuc_format(g->cx, "saves %llu of %llu cycles", before - cycles, before)
-                                        : nuc_format(g->cx, "takes %llu of %llu cycles, which have to gain %.1f dB",
-                                                     cycles - before, cycles, 10 * log10(price(&c->out, &w->int8)));
-    nuc_warn(g->cx, "%s: %s: %s on %zu samples held out; %s", g->file,
+    bool saves = c->out.cycles < w->int8.cycles;
+    nuc_warn(g->cx, "%s: %s: %s on %zu samples held out; %s %llu of %llu cycles", g->file,
              c->width == NUC_WIDTH_INT16 ? "in int16" : "stays in float", nuc_text_string(&text), c->out.n_samples,
-             takes);
+             saves ? "saves" : "takes",
+             (unsigned long long)(saves ? w->int8.cycles - c->out.cycles : c->out.cycles - w->int8.cycles),
+             (unsigned long long)(saves ? w->int8.cycles : c->out.cycles));
 }
 
 static struct choice look_for(struct widening *w, enum nuc_width width)
