@@ -1,35 +1,71 @@
-/* Networks of one operator %r for tests of support rules, in the shorthand of quantized_text.h. */
+/*
+ * Networks of one operator %r for tests of support rules, and text cases of them (text_cases.h). A network is a graph
+ * in the shorthand of quantized_text.h, or, of quantized operands %dx, %dy, weight %dw and bias %db, one line:
+ *
+ *   CALL of [SIZES] and [SIZES] with [SIZES] and [SIZES] to SCALE, ZERO
+ *
+ * where all but "of" may be missing. In a text file "WORDS: " may stand in front, what they say is up to the test.
+ */
 #ifndef NUC_TEST_SUPPORT_NETS_H
 #define NUC_TEST_SUPPORT_NETS_H
 
 #include "quantized_text.h"
+#include "text_cases.h"
 
 #include "npu/support/support.h"
 
-/* A quantization that differs from that of the inputs. */
-#define OTHER "0.25, 0"
+static inline struct nuc_graph *parse_net(struct nuc_context *cx, const char *net)
+{
+    char *call = nuc_strdup(cx, net), *to = split_at(call, " to "), *weight = split_at(call, " with "),
+         *x = split_at(call, " of "), *y = x != NULL ? split_at(x, " and ") : NULL,
+         *bias = weight != NULL ? split_at(weight, " and ") : NULL;
+    struct nuc_text text = {.cx = cx};
 
-#define INPUT(name, shape) "%" name " = input : float32[" shape "] !\n"
-#define STATIC(name, dtype, shape) "%" name " = buffer : " dtype "[" shape "] ! 0.5, 0, -127, 127, " dtype "\n"
-#define RESULT(call, quantization) "%r = edge." call " ! " quantization "\n"
+    if (x == NULL)
+        return parse_quantized(cx, net);
+    if (weight != NULL)
+        nuc_text_addf(&text, "%%w = buffer : int8%s ! 0.5, 0, -127, 127, int8\n", weight);
+    if (bias != NULL)
+        nuc_text_addf(&text, "%%b = buffer : int32%s ! 0.5, 0, -127, 127, int32\n", bias);
+    nuc_text_addf(&text, "%%x = input : float32%s !\n", x);
+    if (y != NULL)
+        nuc_text_addf(&text, "%%y = input : float32%s !\n", y);
+    nuc_text_addf(&text, "%%r = edge.%s ! %s\n", call, to != NULL ? to : "");
+    return parse_quantized(cx, nuc_text_string(&text));
+}
 
-#define UNARY_Q(call, in, quantization) INPUT("x", in) RESULT(call, quantization)
-#define UNARY(call, in) UNARY_Q(call, in, "")
-#define BINARY_Q(call, a, b, quantization) INPUT("x", a) INPUT("y", b) RESULT(call, quantization)
-#define BINARY(call, a, b) BINARY_Q(call, a, b, "")
-#define CONV(in, w, bias, args)                                                                                        \
-    STATIC("w", "int8", w)                                                                                             \
-    STATIC("b", "int32", bias) INPUT("x", in) RESULT("aten.convolution.default(%dx, %dw, %db, " args ")", "")
-/* The weight is computed at run time. */
-#define DYNAMIC_CONV(in, w, args)                                                                                      \
-    STATIC("b", "int32", "8")                                                                                          \
-    INPUT("x", in) INPUT("w", w) RESULT("aten.convolution.default(%dx, %dw, %db, " args ")", "")
-/* The pooling node is %r; its values are quantized by %qi. */
-#define POOL(in, args)                                                                                                 \
-    INPUT("x", in)                                                                                                     \
-    "%r = edge.aten.max_pool2d_with_indices.default(%dx, " args ")\n"                                                  \
-    "%i = getitem(%r, 0) !\n"
-#define MATRIX(call, w) STATIC("w", "int8", w) STATIC("b", "int32", "4") INPUT("x", "2, 3") RESULT(call, "")
+/* Of a line of a text case; the words in front of it go to `words`. */
+static inline struct nuc_graph *line_net(struct nuc_context *cx, const struct text_line *line, const char **words)
+{
+    char *left = nuc_strdup(cx, line->left), *net = split_at(left, ":");
+
+    *words = net != NULL ? left : "";
+    net = net != NULL ? net + (*net == ' ') : left;
+    return parse_net(cx, *net != '\0' ? net : line->graph);
+}
+
+/* A part of the rule that fails; NULL: the network is supported. */
+static inline const char *line_rule(const struct text_line *line)
+{
+    return line->refused ? line->right : NULL;
+}
+
+/* What checks the lines of a case; a list ends without a name. */
+struct net_check {
+    const char *name;
+    void (*check)(struct nuc_context *cx, struct text_line *line);
+};
+
+static inline void check_nets(struct nuc_context *cx, void *arg)
+{
+    struct text_case *c = arg;
+    const struct net_check *k = c->user;
+
+    while (k->name != NULL && strcmp(k->name, c->name) != 0)
+        k++;
+    assert_non_null(k->name);
+    for_lines(cx, c, k->check, NULL);
+}
 
 /* The verdict about %r: `rule` is a part of the one that fails, NULL where it is supported. */
 static inline struct nuc_verdict check_verdict(const struct nuc_support *s, const char *rule)
