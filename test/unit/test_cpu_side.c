@@ -4,151 +4,20 @@
 #include "cpu/cortexm.h"
 #include "driver/stages.h"
 
-#include "quantized_text.h"
+#include "compiled_lines.h"
 
-struct scenario {
-    const char *what, *lines;
-    const char *refused; /* operator that is kept off the NPU, NULL: none */
-    enum nuc_placement placement;
-    const char *expected; /* operators in order */
-    enum nuc_cpu_kernels cpu;
-};
-
-#define NORM_AND_GELU                                                                                                  \
-    "%x = input : float32[1, 1024]\n%a = aten.exp.default(%x)\n%n = aten.layer_norm.default(%a, [1024])\n"             \
-    "%g = aten.gelu.default(%n)\n%y = aten.neg.default(%g)\n"
-
-#define IMAGE(name) "%" name " = input : float32[1, 8, 16, 16] channels-last\n"
-
-static const struct scenario scenarios[] = {
-    {"everything on the NPU", IMAGE("x") "%y = aten.add.Tensor(%x, %x)\n", NULL, NUC_PLACEMENT_GREEDY,
-     "edge.cortex_m.quantize_per_tensor.default call_delegate getitem edge.cortex_m.dequantize_per_tensor.default",
-     NUC_CPU_INT8},
-    {"add, minimum, maximum with the last two refused",
-     IMAGE("x") IMAGE("z") "%a = aten.add.Tensor(%x, %z)\n"
-                           "%m = aten.minimum.default(%a, %z)\n"
-                           "%y = aten.maximum.default(%m, %a)\n",
-     "*imum*", NUC_PLACEMENT_GREEDY,
-     "edge.cortex_m.quantize_per_tensor.default edge.cortex_m.quantize_per_tensor.default call_delegate getitem "
-     "edge.cortex_m.minimum.default edge.cortex_m.maximum.default "
-     "edge.cortex_m.dequantize_per_tensor.default",
-     NUC_CPU_INT8},
-    {"mul and minimum: no requantization in between",
-     IMAGE("x") IMAGE("z") "%a = aten.mul.Tensor(%x, %z)\n"
-                           "%y = aten.minimum.default(%a, %x)\n",
-     "aten.minimum*", NUC_PLACEMENT_GREEDY,
-     "edge.cortex_m.quantize_per_tensor.default edge.cortex_m.quantize_per_tensor.default call_delegate getitem "
-     "edge.cortex_m.minimum.default "
-     "edge.cortex_m.dequantize_per_tensor.default",
-     NUC_CPU_INT8},
-    {"softmax and gelu after what the NPU runs",
-     "%x = input : float32[1, 64]\n%a = aten.relu.default(%x)\n"
-     "%g = aten.gelu.default(%a)\n%y = aten.softmax.int(%g, 1)\n",
-     "aten._softmax*", NUC_PLACEMENT_GREEDY,
-     "edge.cortex_m.quantize_per_tensor.default call_delegate getitem edge.cortex_m.quantized_activation.default "
-     "edge.cortex_m.softmax.default edge.cortex_m.dequantize_per_tensor.default",
-     NUC_CPU_INT8},
-    {"an addition of 16 values costs less than the call of the NPU",
-     "%x = input : float32[1, 16]\n%z = input : float32[1, 16]\n%y = aten.add.Tensor(%x, %z)\n", NULL,
-     NUC_PLACEMENT_COST,
-     "edge.cortex_m.quantize_per_tensor.default edge.cortex_m.quantize_per_tensor.default "
-     "edge.cortex_m.quantized_add.default edge.cortex_m.dequantize_per_tensor.default",
-     NUC_CPU_INT8},
-    {"an addition of 65,536 values does not",
-     "%x = input : float32[1, 65536]\n%z = input : float32[1, 65536]\n"
-     "%y = aten.add.Tensor(%x, %z)\n",
-     NULL, NUC_PLACEMENT_COST,
-     "edge.cortex_m.quantize_per_tensor.default edge.cortex_m.quantize_per_tensor.default call_delegate getitem "
-     "edge.cortex_m.dequantize_per_tensor.default",
-     NUC_CPU_INT8},
-    /* Between int8 values int8 loses nothing; what float keeps digits of, in front of a gelu, stays in float. */
-    {"auto: a softmax between int8 values",
-     "%x = input : float32[1, 64]\n%a = aten.relu.default(%x)\n%y = aten.softmax.int(%a, 1)\n", "aten._softmax*",
-     NUC_PLACEMENT_GREEDY,
-     "edge.cortex_m.quantize_per_tensor.default call_delegate getitem edge.cortex_m.softmax.default "
-     "edge.cortex_m.dequantize_per_tensor.default",
-     NUC_CPU_AUTO},
-    {"auto: a norm between int8 values",
-     "%x = input : float32[1, 64]\n%a = aten.exp.default(%x)\n%n = aten.layer_norm.default(%a, [64])\n"
-     "%y = aten.neg.default(%n)\n",
-     NULL, NUC_PLACEMENT_GREEDY,
-     "edge.cortex_m.quantize_per_tensor.default call_delegate getitem edge.nucleon.quantized_layer_norm.default "
-     "call_delegate getitem edge.cortex_m.dequantize_per_tensor.default",
-     NUC_CPU_AUTO},
-    {"auto: a norm in front of a gelu", NORM_AND_GELU, NULL, NUC_PLACEMENT_GREEDY,
-     "edge.cortex_m.quantize_per_tensor.default call_delegate getitem "
-     "edge.cortex_m.dequantize_per_tensor.default edge.aten.native_layer_norm.default getitem edge.aten.gelu.default "
-     "edge.cortex_m.quantize_per_tensor.default call_delegate getitem edge.cortex_m.dequantize_per_tensor.default",
-     NUC_CPU_AUTO},
-    {"int8: the same", NORM_AND_GELU, NULL, NUC_PLACEMENT_GREEDY,
-     "edge.cortex_m.quantize_per_tensor.default call_delegate getitem edge.nucleon.quantized_layer_norm.default "
-     "call_delegate getitem edge.cortex_m.dequantize_per_tensor.default",
-     NUC_CPU_INT8},
-};
-
-/* With an NPU that cannot transpose. */
-static const struct scenario mcxn_scenarios[] = {
-    /* The runtime brings an image into the order of the pool; what flattens it needs another one. */
-    {"an image is flattened",
-     "%x = input : float32[1, 4, 8, 8]\n%p = aten.max_pool2d.default(%x, [2, 2])\n"
-     "%v = aten.reshape.default(%p, [1, 64])\n%y = aten.neg.default(%v)\n",
-     NULL, NUC_PLACEMENT_GREEDY,
-     "edge.cortex_m.quantize_per_tensor.default call_delegate getitem edge.aten.view_copy.default call_delegate "
-     "getitem edge.cortex_m.dequantize_per_tensor.default",
-     NUC_CPU_INT8},
-    {"an image of one channel is flattened",
-     "%x = input : float32[1, 1, 8, 8]\n%p = aten.max_pool2d.default(%x, [2, 2])\n"
-     "%v = aten.reshape.default(%p, [1, 16])\n%y = aten.neg.default(%v)\n",
-     NULL, NUC_PLACEMENT_GREEDY,
-     "edge.cortex_m.quantize_per_tensor.default call_delegate getitem edge.cortex_m.dequantize_per_tensor.default",
-     NUC_CPU_INT8},
-};
-
-struct flow {
-    const struct scenario *s;
-    struct nuc_compiler *c;
-};
-
-static void run_flow(struct nuc_context *cx, void *arg)
+static void check_operators(struct nuc_context *cx, struct nuc_model *m, const struct text_line *line)
 {
-    struct flow *f = arg;
-    struct nuc_model *m = nuc_model_make(f->c, parse_quantized(cx, f->s->lines));
     struct nuc_model *lowered = nuc_advance(nuc_quantize_random(m), NUC_STAGE_DIM_ORDER, NUC_STAGE_LOWER);
     const char *text = "";
 
     for (const struct nuc_node *n = lowered->graph->first; n != NULL; n = n->next) {
-        assert_false(f->s->cpu != NUC_CPU_AUTO && nuc_is_float_operator(n));
+        assert_false(m->c->options.cpu != NUC_CPU_AUTO && nuc_is_float_operator(n));
         if (nuc_is_call(n) && n->op != NUC_OP_OUTPUT)
             text = nuc_format(cx, "%s%s%s", text, *text == '\0' ? "" : " ", nuc_node_op_name(n));
     }
-    if (strcmp(text, f->s->expected) != 0)
-        fail_msg("%s: %s", f->s->what, text);
-}
-
-static void check_scenario(const char *target, const struct scenario *s)
-{
-    struct nuc_options o;
-
-    nuc_options_default(&o);
-    o.target = target;
-    o.cpu = s->cpu;
-    o.placement = s->placement;
-    o.threads = 1;
-    o.operators_not_to_delegate = &s->refused;
-    o.n_operators_not_to_delegate = s->refused != NULL;
-    struct flow f = {s, nuc_compiler_new(&o, NULL)};
-    assert_non_null(f.c);
-    if (nuc_try(f.c->cx, run_flow, &f) != NUC_OK)
-        fail_msg("%s: %s", s->what, nuc_compiler_message(f.c));
-    nuc_compiler_free(f.c);
-}
-
-static void sides(void **state)
-{
-    for (size_t i = 0; i < sizeof scenarios / sizeof scenarios[0]; i++)
-        check_scenario("imxrt700", &scenarios[i]);
-    for (size_t i = 0; i < sizeof mcxn_scenarios / sizeof mcxn_scenarios[0]; i++)
-        check_scenario("mcxn947", &mcxn_scenarios[i]);
+    if (strcmp(text, line->right) != 0)
+        fail_msg("%s: %s", line->name, text);
 }
 
 /* ---- --cpu auto with samples ---- */
@@ -308,8 +177,10 @@ static void names(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(sides), cmocka_unit_test(samples), cmocka_unit_test(writes),
-                                       cmocka_unit_test(clamps), cmocka_unit_test(names)};
+    static const struct network_check operators = {check_operators};
+    const struct CMUnitTest tests[] = {TEXT_TEST("cases/cpu_side.txt", check_networks, &operators),
+                                       cmocka_unit_test(samples), cmocka_unit_test(writes), cmocka_unit_test(clamps),
+                                       cmocka_unit_test(names)};
 
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

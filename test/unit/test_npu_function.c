@@ -4,36 +4,16 @@
  */
 #include <math.h>
 
+#include "compiled_lines.h"
+
 #include "driver/stages.h"
 #include "eval/eval.h"
 #include "npu/partition/partition.h"
-#include "quantized_text.h"
 #include "rewrite/npu_forms/npu_forms.h"
 #include "rewrite/npu_forms/npu_function.h"
 #include "rewrite/passes.h"
 
-struct scenario {
-    const char *what, *lines;
-    const char *target;
-    const char *refused; /* operator that is kept off the NPU, NULL: none */
-    bool reference_compat;
-    const char *expected; /* Edge operators that are not quantize and dequantize nodes, on the CPU with * */
-    uint32_t joined;      /* operators that become part of another one */
-};
-
-#define ROOT                                                                                                           \
-    "%c = parameter : float32[1] values(0.5)\n" WIDE "%s = aten.mul.Tensor(%x, %x)\n%a = aten.add.Tensor(%s, %c)\n"    \
-    "%r = aten.sqrt.default(%a)\n%y = aten.div.Tensor(%x, %r)\n"
 #define COMPARED(number) "%c = constant \"c\" : float32[] values(" number ")\n"
-#define WIDE "%x = input : float32[16, 1024]\n"
-#define LINEAR                                                                                                         \
-    "%w = parameter : float32[2, 3] values(1, 2, 3, -1, -2, -3)\n%x = input : float32[1, 64, 3]\n%y = "                \
-    "aten.linear.default(%x, %w, none)\n"
-#define X "%x = input : float32[1, 4, 6, 6] channels-last\n"
-
-#define DECOMPOSED                                                                                                     \
-    "_to_dim_order_copy.default* add.Tensor* clamp.default* clamp.default* mul.Tensor* _to_dim_order_copy.default* "   \
-    "div.Tensor*"
 
 /* Without dialect and name space. */
 static const char *short_name(const struct nuc_node *node)
@@ -41,66 +21,10 @@ static const char *short_name(const struct nuc_node *node)
     return strchr(strchr(nuc_op_name(node->op, NUC_EDGE), '.') + 1, '.') + 1;
 }
 
-static const struct scenario scenarios[] = {
-    {"hardswish is one operator", X "%y = aten.hardswish.default(%x)\n", "imxrt700", NULL, false, "hardswish.default",
-     0},
-    {"the reference decomposes it", X "%y = aten.hardswish.default(%x)\n", "imxrt700", NULL, true, DECOMPOSED, 0},
-    {"refused it is decomposed", X "%y = aten.hardswish.default(%x)\n", "imxrt700", "aten.hardswish*", false,
-     DECOMPOSED, 0},
-    {"and so does a PReLU", "%w = parameter : float32[1] values(0.25)\n" X "%y = aten.prelu.default(%x, %w)\n",
-     "imxrt700", NULL, false, "prelu.default", 0},
-    {"a reflected border is one operator", X "%y = aten.pad.default(%x, [1, 1, 1, 1], \"reflect\")\n", "imxrt700", NULL,
-     false, "pad.default", 0},
-    {"a SiLU is a gate", WIDE "%y = aten.silu.default(%x)\n", "imxrt700", NULL, false, "sigmoid.default mul.Tensor", 0},
-    {"also where the CPU has a table", WIDE "%y = aten.silu.default(%x)\n", "imxrt700cm", NULL, false,
-     "sigmoid.default mul.Tensor", 0},
-    {"a call of the NPU is too much for few values", "%x = input : float32[1, 1]\n%y = aten.silu.default(%x)\n",
-     "imxrt700", NULL, false, "sigmoid.default* mul.Tensor*", 0},
-    {"refused it is the operator of the CPU", WIDE "%y = aten.gelu.default(%x)\n", "imxrt700", "aten.gelu*", false,
-     "gelu.default*", 0},
-    {"refused in part it is the operator of the CPU", WIDE "%y = aten.gelu.default(%x)\n", "imxrt700", "aten.sigmoid*",
-     false, "gelu.default*", 0},
-    {"a square is a product", WIDE "%y = aten.pow.Tensor_Scalar(%x, 2)\n", "imxrt700", NULL, false, "mul.Tensor", 0},
-    {"a tanh is one operator", WIDE "%y = aten.tanh.default(%x)\n", "imxrt700", NULL, false, "tanh.default", 0},
-    {"one of small values is a polynomial",
-     "%c = parameter : float32[1] values(0.25)\n" WIDE "%s = aten.mul.Tensor(%x, %c)\n%y = aten.tanh.default(%s)\n",
-     "imxrt700", NULL, false, "mul.Tensor mul.Tensor mul.Tensor add.Tensor mul.Tensor mul.Tensor add.Tensor", 0},
-    {"which the reference does not have",
-     "%c = parameter : float32[1] values(0.25)\n" WIDE "%s = aten.mul.Tensor(%x, %c)\n%y = aten.tanh.default(%s)\n",
-     "imxrt700", NULL, true, "mul.Tensor tanh.default", 0},
-    {"a sigmoid of small values is a table of the CPU",
-     "%c = parameter : float32[1] values(-4)\n" WIDE "%s = aten.add.Tensor(%x, %c)\n%y = aten.sigmoid.default(%s)\n",
-     "imxrt700cm", NULL, false, "add.Tensor sigmoid.default*", 0},
-    {"one of others is an operator",
-     "%c = parameter : float32[1] values(-1)\n" WIDE "%s = aten.add.Tensor(%x, %c)\n%y = aten.sigmoid.default(%s)\n",
-     "imxrt700cm", NULL, false, "add.Tensor sigmoid.default", 0},
-    {"not where it is summed", WIDE "%p = aten.pow.Tensor_Scalar(%x, 2)\n%y = aten.mean.dim(%p, [1], true)\n",
-     "imxrt700", NULL, false, "mul.Tensor* mean.dim*", 0},
-    {"a root below is an inverse root where the CPU has int8 kernels", ROOT, "imxrt700cm", NULL, false,
-     "mul.Tensor add.Tensor rsqrt.default mul.Tensor", 1},
-    {"not where it divides in float", ROOT, "imxrt700", NULL, false, "mul.Tensor add.Tensor sqrt.default* div.Tensor*",
-     0},
-    {"a linear layer is one operator", LINEAR, "imxrt700", NULL, false,
-     "view_copy.default addmm.default view_copy.default", 0},
-    {"refused, too", LINEAR, "imxrt700", "aten.addmm*", false, "view_copy.default* addmm.default* view_copy.default*",
-     0},
-    {"a threshold is bounded from both sides",
-     COMPARED("0.5") WIDE "%a = aten.add.Tensor(%x, %x)\n%b = aten.ge.Tensor(%a, %c)\n%f = aten.to.dtype(%b, float32)\n"
-                          "%y = aten.mul.Tensor(%f, %f)\n",
-     "imxrt700", NULL, false, "add.Tensor add.Tensor mul.Tensor relu.default mul.Tensor", 1},
-    {"the reference has no GELU", WIDE "%y = aten.gelu.default(%x)\n", "imxrt700", NULL, true, "gelu.default*", 0},
-};
-
-struct flow {
-    const struct scenario *s;
-    struct nuc_compiler *c;
-};
-
-static void run_flow(struct nuc_context *cx, void *arg)
+static void check_operators(struct nuc_context *cx, struct nuc_model *m, const struct text_line *line)
 {
-    struct flow *f = arg;
-    struct nuc_model *m = nuc_model_make(f->c, parse_quantized(cx, f->s->lines));
-    const uint32_t written = nuc_count_operators(m->graph).all - f->s->joined;
+    const char *joined = split_at(line->right, "; ");
+    const uint32_t written = nuc_count_operators(m->graph).all - (joined != NULL ? (uint32_t)atoi(joined) : 0);
     struct nuc_model *placed = nuc_advance(nuc_quantize_random(m), NUC_STAGE_DIM_ORDER, NUC_STAGE_PARTITION);
     const char *text = "";
 
@@ -109,36 +33,12 @@ static void run_flow(struct nuc_context *cx, void *arg)
             continue;
         text = nuc_format(cx, "%s%s%s%s", text, *text == '\0' ? "" : " ", short_name(n), n->partition >= 0 ? "" : "*");
     }
-    if (strcmp(text, f->s->expected) != 0)
-        fail_msg("%s: %s", f->s->what, text);
+    if (strcmp(text, line->right) != 0)
+        fail_msg("%s: %s", line->name, text);
     struct nuc_operator_counts counts = nuc_count_operators(placed->graph);
     if (counts.all != written || (counts.delegated == written) != (strchr(text, '*') == NULL))
-        fail_msg("%s: %u operators count as %u, %u of them on the NPU", f->s->what, written, counts.all,
+        fail_msg("%s: %u operators count as %u, %u of them on the NPU", line->name, written, counts.all,
                  counts.delegated);
-}
-
-static void check_scenario(const struct scenario *s)
-{
-    struct nuc_options o;
-
-    nuc_options_default(&o);
-    o.target = s->target;
-    o.cpu = strcmp(s->target, "imxrt700") == 0 ? NUC_CPU_FLOAT : NUC_CPU_INT8;
-    o.reference_compat = s->reference_compat;
-    o.threads = 1;
-    o.operators_not_to_delegate = &s->refused;
-    o.n_operators_not_to_delegate = s->refused != NULL;
-    struct flow f = {s, nuc_compiler_new(&o, NULL)};
-    assert_non_null(f.c);
-    if (nuc_try(f.c->cx, run_flow, &f) != NUC_OK)
-        fail_msg("%s: %s", s->what, nuc_compiler_message(f.c));
-    nuc_compiler_free(f.c);
-}
-
-static void placed(void **state)
-{
-    for (size_t i = 0; i < sizeof scenarios / sizeof scenarios[0]; i++)
-        check_scenario(&scenarios[i]);
 }
 
 /* ---- all 256 numbers ---- */
@@ -485,7 +385,9 @@ static void form_of_rows(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(placed), cmocka_unit_test(close_to_the_function),
+    static const struct network_check operators = {check_operators};
+    const struct CMUnitTest tests[] = {TEXT_TEST("cases/npu_functions.txt", check_networks, &operators),
+                                       cmocka_unit_test(close_to_the_function),
                                        cmocka_unit_test(averages_in_other_parameters), cmocka_unit_test(form_of_rows)};
 
     return cmocka_run_group_tests(tests, NULL, NULL);
