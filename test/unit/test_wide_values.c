@@ -1,95 +1,19 @@
 /* Values that int8 is too narrow for: which operators stay in float, or take int16, what the network gains. */
 #include <math.h>
-#include <unistd.h>
 
 #include "driver/driver.h"
 #include "host/numbers.h"
+#include "nucleon/options.h"
 #include "quantized_text.h"
 #include "random.h"
+#include "text_cases.h"
 
 enum { N_SAMPLES = 24, N = 16, MOST_OUT = 128 };
 
-/* Samples of one kind. */
-enum kind {
-    PLAIN,  /* -1 .. 1 */
-    DECADES /* sizes from 0.01 to 1 */
-};
-
-/*
- * Constants get values by their first letter: 'p' positive ones, which differ by decades; 'd' rows that do; others
- * -1 .. 1.
- */
-static const struct network {
-    const char *what, *text;
-    enum kind kind;
-    const char *in_float; /* names of the operators that stay in float; "": none do */
-    double gain;          /* dB of the outputs on other samples, at least */
-    enum nuc_io io;
-    enum nuc_accuracy accuracy;
-    bool compat;
-    enum nuc_activations activations; /* for the CPU alone, unless int8 */
-    const char *precision;            /* NULL: none */
-} networks[] = {
-#define LAYERS(in)                                                                                                     \
-    "%t = aten.linear.default(%" in ", %u); %r = aten.relu.default(%t); %z = aten.linear.default(%r, %w)\n"            \
-    "%f = aten.relu.default(%z); %y = aten.linear.default(%f, %v)\n"
-#define WEIGHTS                                                                                                        \
-    "%u = parameter : float32[128, 16]; %w = parameter : float32[128, 128]; %v = parameter : float32[4, 128]\n"
-    {"linear layers", WEIGHTS "%x = input : float32[1, 16]\n" LAYERS("x"), PLAIN, "", 0,
-     .accuracy = NUC_ACCURACY_DEFAULT},
-    {"linear layers, int16", WEIGHTS "%x = input : float32[1, 16]\n" LAYERS("x"), PLAIN, "", 6,
-     .accuracy = NUC_ACCURACY_DEFAULT, .activations = NUC_ACTIVATIONS_INT16},
-    {"linear layers, the last in int16 by name", WEIGHTS "%x = input : float32[1, 16]\n" LAYERS("x"), PLAIN, "linear_2",
-     0, .accuracy = NUC_ACCURACY_DEFAULT, .precision = "y=int16"},
-#define SQUASHED                                                                                                       \
-    "%u = parameter : float32[512, 16]; %w = parameter : float32[32, 512]; %v = parameter : float32[4, 32]\n"          \
-    "%x = input : float32[1, 16]; %t = aten.linear.default(%x, %u); %r = aten.relu.default(%t)\n"                      \
-    "%z = aten.linear.default(%r, %w); %f = aten.tanh.default(%z); %y = aten.linear.default(%f, %v)\n"
-    {"an end that takes few products, mixed", SQUASHED, PLAIN, "tanh linear_2", 0.5, .accuracy = NUC_ACCURACY_DEFAULT,
-     .activations = NUC_ACTIVATIONS_MIXED},
-    {"the same in int8 by name", SQUASHED, PLAIN, "", -1, .accuracy = NUC_ACCURACY_DEFAULT,
-     .activations = NUC_ACTIVATIONS_MIXED, .precision = "?=int8"},
-#define LEVEL                                                                                                          \
-    WEIGHTS "%k = constant : float32[1, 1]; %x = input : float32[1, 16]\n"                                             \
-            "%t = aten.linear.default(%x, %u); %r = aten.relu.default(%t); %z = aten.linear.default(%r, %w)\n"         \
-            "%s = aten.add.Tensor(%z, %k); %d = aten.sub.Tensor(%s, %k); %y = aten.linear.default(%d, %v)\n"
-    {"a level that is added and taken off", LEVEL, PLAIN, "add sub linear_2", 30, .accuracy = NUC_ACCURACY_DEFAULT},
-    {"a level, fast", LEVEL, PLAIN, "", 0, .accuracy = NUC_ACCURACY_FAST},
-    {"a level, high", LEVEL, PLAIN, "add sub linear_2", 30, .accuracy = NUC_ACCURACY_HIGH},
-    {"a level, int8 inputs", LEVEL, PLAIN, "add sub linear_2", 30, .io = NUC_IO_INT8, .accuracy = NUC_ACCURACY_DEFAULT},
-    {"a level, as the reference", LEVEL, PLAIN, "", 0, .accuracy = NUC_ACCURACY_DEFAULT, .compat = true},
-    {"the logarithm of a power",
-     WEIGHTS "%p = parameter : float32[16, 16]; %x = input : float32[1, 16]\n"
-             "%q = aten.mul.Tensor(%x, %x); %s = aten.linear.default(%q, %p); %l = aten.log.default(%s)\n" LAYERS("l"),
-     DECADES, "mul linear log", 10, .accuracy = NUC_ACCURACY_DEFAULT},
-    {"the root of a power",
-     "%u = parameter : float32[128, 16]; %x = input : float32[1, 16]\n"
-     "%t = aten.linear.default(%x, %u); %q = aten.mul.Tensor(%t, %t); %y = aten.sqrt.default(%q)\n",
-     PLAIN, "mul sqrt", 10, .accuracy = NUC_ACCURACY_DEFAULT},
-    {"the logarithm of powers of channels that differ by decades",
-     "%d = parameter : float32[128, 6144]; %w = parameter : float32[16, 64]; %v = parameter : float32[4, 16]\n"
-     "%u = parameter : float32[6144, 16]; %x = input : float32[1, 16]; %i = aten.linear.default(%x, %u)\n"
-     "%r = aten.relu.default(%i); %t = aten.linear.default(%r, %d); %z = aten.view.default(%t, [1, 128])\n"
-     "%a = aten.slice.Tensor(%z, 1, 0, 64); %b = aten.slice.Tensor(%z, 1, 64, 128)\n"
-     "%q = aten.mul.Tensor(%a, %a); %e = aten.mul.Tensor(%b, %b); %s = aten.add.Tensor(%q, %e)\n"
-     "%n = aten.clamp.default(%s, 1e-5)\n"
-     "%l = aten.log.default(%n); %o = aten.linear.default(%l, %w); %f = aten.relu.default(%o)\n"
-     "%y = aten.linear.default(%f, %v)\n",
-     PLAIN, "mul mul_1 mul_2 mul_3 add clamp log", 18, .accuracy = NUC_ACCURACY_DEFAULT},
-    {"shares beside pixels",
-     WEIGHTS "%o = parameter : float32[64, 128]; %k = constant : float32[1, 1]; %x = input : float32[1, 16]\n"
-             "%t = aten.linear.default(%x, %u); %r = aten.relu.default(%t); %z = aten.linear.default(%r, %w)\n"
-             "%a = aten.linear.default(%z, %o); %b = aten.linear.default(%z, %v); %s = aten.sigmoid.default(%b)\n"
-             "%m = aten.mul.Tensor(%a, %k); %y = aten.cat.default([%m, %s], 1)\n",
-     PLAIN, "mul cat", 0, .accuracy = NUC_ACCURACY_DEFAULT},
-#define LSTM                                                                                                           \
-    "%u = parameter : float32[96, 1]; %w = parameter : float32[96, 24]; %v = parameter : float32[4, 384]\n"            \
-    "%h = constant : float32[1, 1, 24]; %x = input : float32[1, 16]; %s = aten.view.default(%x, [1, 16, 1])\n"         \
-    "%l = aten.lstm.input(%s, [%h, %h], [%u, %w], false, 1, 0.0, false, false, true)\n"                                \
-    "%i = getitem(%l, 0); %z = aten.view.default(%i, [1, 384]); %y = aten.linear.default(%z, %v)\n"
-    {"sequences around a recurrent layer in int8", LSTM, PLAIN, "lstm view_1 linear", 3,
-     .accuracy = NUC_ACCURACY_DEFAULT},
-    {"the same, fast", LSTM, PLAIN, "", 0, .accuracy = NUC_ACCURACY_FAST},
+/* A line of cases/wide_values.txt. */
+struct network {
+    const char *text, *options;
+    bool decades; /* samples have sizes from 0.01 to 1 */
 };
 
 struct flow {
@@ -128,11 +52,11 @@ static void make_model(struct nuc_context *cx, void *arg)
     f->m = nuc_model_make(f->c, g);
 }
 
-static void fill(enum kind kind, uint32_t seed, float values[N_SAMPLES * N])
+static void fill(bool decades, uint32_t seed, float values[N_SAMPLES * N])
 {
     for (size_t k = 0; k < N_SAMPLES; k++) {
         for (size_t i = 0; i < N; i++) {
-            float x = noise(&seed), size = kind == DECADES ? expf(2.3f * noise(&seed) - 2.3f) : 1;
+            float x = noise(&seed), size = decades ? expf(2.3f * noise(&seed) - 2.3f) : 1;
             values[k * N + i] = size * x;
         }
     }
@@ -154,13 +78,14 @@ struct result {
     char in_float[64];
 };
 
-static struct result quantize(struct flow *f, unsigned threads)
+/* Under the line's options, and others behind them. */
+static struct result quantize(struct flow *f, const char *others)
 {
     static float values[N_SAMPLES * N];
     const struct network *n = f->network;
     const struct nuc_array_info a = {
         .name = "x", .dtype = NUC_F32, .rank = 2, .sizes = {N_SAMPLES, N}, .data = values, .bytes = sizeof values};
-    char name[] = "/tmp/nucleon-test-XXXXXX";
+    char options[200];
     struct nuc_sqnr sums = {0, 0};
     struct nuc_dataset *samples;
     struct nuc_model *quantized;
@@ -168,29 +93,21 @@ static struct result quantize(struct flow *f, unsigned threads)
     struct result r;
 
     nuc_options_default(&o);
-    o.threads = threads;
-    o.accuracy = n->accuracy;
-    o.io = n->io;
-    o.reference_compat = n->compat;
-    o.activations = n->activations;
-    o.precision = &n->precision;
-    o.n_precision = n->precision != NULL;
-    if (n->activations != NUC_ACTIVATIONS_INT8 || n->precision != NULL)
-        o.target = "cortex-m33";
     o.warn = note;
     o.warn_user = f;
     f->notes[0] = '\0';
     f->c = nuc_compiler_new(&o, NULL);
-    fill(n->kind, 1, values);
-    close(mkstemp(name));
-    assert_int_equal(nuc_write_arrays(f->c, name, &a, 1), NUC_OK);
+    snprintf(options, sizeof options, "%s %s", n->options, others);
+    for (const char *word = strtok(options, " "); word != NULL; word = strtok(NULL, " "))
+        assert_int_equal(nuc_option_set(f->c, word, strtok(NULL, " ")), NUC_OK);
+    fill(n->decades, 1, values);
     assert_int_equal(nuc_settings(f->c)->trial, false);
     assert_int_equal(nuc_try(f->c->cx, make_model, f), NUC_OK);
-    assert_int_equal(nuc_dataset_open(f->c, name, &samples), NUC_OK);
+    assert_int_equal(nuc_dataset_of_arrays(f->c, NULL, &a, 1, &samples), NUC_OK);
     if (nuc_quantize(f->m, samples, &quantized) != NUC_OK)
-        fail_msg("%s: %s", n->what, nuc_compiler_message(f->c));
+        fail_msg("%s: %s", n->options, nuc_compiler_message(f->c));
     list_float(quantized->graph, r.in_float, sizeof r.in_float);
-    fill(n->kind, 2, values);
+    fill(n->decades, 2, values);
     for (size_t k = 0; k < N_SAMPLES; k++) {
         float expected[MOST_OUT], got[MOST_OUT];
         const void *x = values + k * N;
@@ -201,33 +118,39 @@ static struct result quantize(struct flow *f, unsigned threads)
         nuc_sqnr_add(&sums, expected, got, out.bytes / sizeof(float));
     }
     r.sqnr = nuc_sqnr_db(&sums);
-    unlink(name);
     nuc_compiler_free(f->c);
     return r;
 }
 
-static void what_int8_is_too_narrow_for_stays_in_float(void **state)
+static void check_line(struct nuc_context *cx, struct text_line *line)
 {
-    for (size_t i = 0; i < sizeof networks / sizeof networks[0]; i++) {
-        const struct network *n = &networks[i];
-        struct network fast = *n;
-        struct flow f = {.network = n}, other = {.network = &fast};
-        fast.accuracy = NUC_ACCURACY_FAST;
-        fast.activations = NUC_ACTIVATIONS_INT8;
-        struct result r = quantize(&f, 1), again = quantize(&f, 3), before = quantize(&other, 1);
-        bool noted = strstr(f.notes, "stays in float") != NULL || strstr(f.notes, ": in int16: ") != NULL;
-        if (strcmp(r.in_float, n->in_float) != 0 || noted != (n->precision == NULL && *n->in_float != '\0'))
-            fail_msg("%s: in float %s, notes: %s", n->what, r.in_float, f.notes);
-        if (strcmp(r.in_float, again.in_float) != 0 || r.sqnr < again.sqnr || r.sqnr > again.sqnr)
-            fail_msg("%s: three threads choose %s, one %s", n->what, again.in_float, r.in_float);
-        if (!(r.sqnr >= before.sqnr + n->gain))
-            fail_msg("%s: %.2f dB, fast %.2f dB", n->what, r.sqnr, before.sqnr);
-    }
+    const char *in_float = split_at(line->right, " dB "), *options = split_at(line->left, " ");
+    const struct network n = {line->graph, options, strcmp(line->left, "decades") == 0};
+    struct flow f = {.network = &n}, other = {.network = &n};
+    struct result r = quantize(&f, "--threads 1"), again = quantize(&f, "--threads 3");
+    bool by_name = strstr(n.options, "--precision") != NULL;
+    struct result before =
+        quantize(&other, by_name ? "--threads 1 --accuracy fast --activations int8"
+                                 : "--threads 1 --accuracy fast --activations int8 --target imxrt700");
+    bool noted = strstr(f.notes, "stays in float") != NULL || strstr(f.notes, ": in int16: ") != NULL;
+
+    in_float = in_float != NULL ? in_float : "";
+    if (strcmp(r.in_float, in_float) != 0 || noted != (*in_float != '\0' && !by_name))
+        fail_msg("%s: in float %s, notes: %s", line->name, r.in_float, f.notes);
+    if (strcmp(r.in_float, again.in_float) != 0 || r.sqnr < again.sqnr || r.sqnr > again.sqnr)
+        fail_msg("%s: three threads choose %s, one %s", line->name, again.in_float, r.in_float);
+    if (!(r.sqnr >= before.sqnr + atof(line->right)))
+        fail_msg("%s: %.2f dB, fast %.2f dB", line->name, r.sqnr, before.sqnr);
+}
+
+static void check_case(struct nuc_context *cx, void *arg)
+{
+    for_lines(cx, arg, check_line, NULL);
 }
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(what_int8_is_too_narrow_for_stays_in_float)};
+    const struct CMUnitTest tests[] = {TEXT_TEST("cases/wide_values.txt", check_case, NULL)};
 
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
