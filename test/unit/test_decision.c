@@ -6,6 +6,7 @@
 #include "data/decision_json.h"
 #include "device/decision/bind.h"
 #include "random.h"
+#include "text_cases.h"
 
 static struct nuc_decision_rule *read(struct nuc_context *cx, const char *text)
 {
@@ -42,69 +43,34 @@ static bool same(float a, float b)
 
 /* ---- reading ---- */
 
-struct refused {
-    const char *text, *why; /* NULL: taken */
-};
-
-static const struct refused refused[] = {
-    {"{\"classes\":{}}", NULL},
-    {"{\"boxes\":{\"form\":\"yolo8\"}}", NULL},
-    {"{\"anomaly\":{\"quantile\":0.99}}", NULL},
-    {"{}", "is not an object with one member: give one of: classes, boxes"},
-    {"{\"classes\":{},\"boxes\":{}}", "is not an object with one member"},
-    {"{\"boxs\":{}}", "did you mean 'boxes'"},
-    {"{\"classes\":[]}", "classes: is not an object"},
-    {"{\"classes\":{\"treshold\":0.5}}", "has no member 'treshold' (did you mean 'threshold'?)"},
-    {"{\"classes\":{\"threshold\":2}}", "classes.threshold: is 2, 0 to 1 are allowed"},
-    {"{\"classes\":{\"threshold\":0.5,\"release\":0.6}}", "release is above threshold"},
-    {"{\"classes\":{\"window\":0}}", "classes.window: is 0, 1 to 1024 are allowed"},
-    {"{\"classes\":{\"smoothing\":\"mean\"}}", "'mean' is none of: none, exponential, average"},
-    {"{\"classes\":{\"outputs\":[\"yes\"]}}", "no output is called 'yes'"},
-    {"{\"classes\":{\"outputs\":[0,1]}}", "has 2 outputs, one belongs there"},
-    {"{\"classes\":{\"iou\":0.5}}", "has no member 'iou'"},
-    {"{\"boxes\":{}}", "boxes.form: is missing: give one of: ssd"},
-    {"{\"boxes\":{\"form\":\"ssd\"}}", "boxes.anchors"},
-    {"{\"boxes\":{\"form\":\"fomo\",\"rows\":12}}", "boxes.columns"},
-    {"{\"boxes\":{\"form\":\"yolo8\",\"maximum\":200}}", "maximum is 200, more than the 100 candidates"},
-    {"{\"boxes\":{\"form\":\"ssd\",\"anchors\":{\"stride\":[8],\"input_size\":[64,64]}}}", "did you mean 'strides'"},
-    {"{\"boxes\":{\"form\":\"ssd\",\"anchors\":{\"table\":[1,2,3]}}}", "four for each anchor"},
-    {"{\"boxes\":{\"form\":\"ssd\",\"anchors\":{\"file\":\"none.npy\"}}}", "none.npy"},
-    {"{\"boxes\":{\"form\":\"ssd\",\"anchors\":{\"strides\":[8],\"input_size\":[64,64]}}}", NULL},
-    {"{\"boxes\":{\"form\":\"ssd\",\"anchors\":{\"strides\":[8],\"input_size\":[64]}}}",
-     "width and height belong there"},
-    {"{\"boxes\":{\"form\":\"yolo5\",\"decoded\":false,\"anchors\":{\"strides\":[8],\"input_size\":[64,64]}}}",
-     "has no sizes"},
-    {"{\"boxes\":{\"form\":\"ssd\",\"coding\":[0,1,1,1],\"anchors\":{}}}", "boxes.coding[0]: is 0"},
-    {"{\"keypoints\":{\"form\":\"heatmap\",\"rows\":8,\"columns\":8}}", "keypoints.points"},
-    {"{\"anomaly\":{}}", "needs a threshold"},
-    {"{\"anomaly\":{\"threshold\":1,\"quantile\":0.9}}", "has both threshold and quantile"},
-    {"{\"classes\":{\"outputs\":[32]}}", "outputs[0]: is 32, 0 to 31 are allowed"},
-};
-
 static void read_row(struct nuc_context *cx, void *arg)
 {
-    read(cx, ((const struct refused *)arg)->text);
+    read(cx, arg);
 }
 
 /* What is taken is written, read and written again as the same. */
-static void check_refused(struct nuc_context *cx, void *row)
+static void check_option(struct nuc_context *cx, struct text_line *line)
 {
-    const struct refused *c = row;
-    const enum nuc_status status = nuc_try(cx, read_row, row);
+    const enum nuc_status status = nuc_try(cx, read_row, line->left);
 
-    if ((status == NUC_OK) != (c->why == NULL) || (c->why != NULL && strstr(cx->message, c->why) == NULL))
-        fail_msg("%s: %s", c->text, cx->message);
+    if ((status != NUC_OK) != line->refused || (line->refused && strstr(cx->message, line->right) == NULL))
+        fail_msg("%s: %s", line->left, cx->message);
     if (status != NUC_OK)
         return;
     const char *before = NULL;
-    for (const char *text = c->text; before == NULL || strcmp(before, text) != 0;) {
+    for (const char *text = line->left; before == NULL || strcmp(before, text) != 0;) {
         json_t *tree = nuc_json_tree(cx);
-        assert_true(before == NULL || before == c->text);
+        assert_true(before == NULL || before == line->left);
         nuc_decision_put(cx, tree, "d", read(cx, text));
         before = text;
         struct nuc_span span = nuc_json_dump(cx, json_object_get(tree, "d"), JSON_COMPACT | JSON_REAL_PRECISION(9));
         text = nuc_format(cx, "%.*s", (int)span.size, (const char *)span.data);
     }
+}
+
+static void check_options(struct nuc_context *cx, void *arg)
+{
+    for_lines(cx, arg, check_option, NULL);
 }
 
 /* ---- in a program ---- */
@@ -491,10 +457,17 @@ static void anomalies(struct nuc_context *cx, void *arg)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        ROW_TEST(check_refused, refused), ROW_TEST(check_record, records), ROW_TEST(check_shape, shapes),
-        CONTEXT_TEST(suppression),        CONTEXT_TEST(bounded),           CONTEXT_TEST(anchors),
-        CONTEXT_TEST(raw_yolo),           CONTEXT_TEST(centroids),         CONTEXT_TEST(events),
-        CONTEXT_TEST(keypoints),          CONTEXT_TEST(anomalies),
+        TEXT_TEST("cases/decision.txt", check_options, NULL),
+        ROW_TEST(check_record, records),
+        ROW_TEST(check_shape, shapes),
+        CONTEXT_TEST(suppression),
+        CONTEXT_TEST(bounded),
+        CONTEXT_TEST(anchors),
+        CONTEXT_TEST(raw_yolo),
+        CONTEXT_TEST(centroids),
+        CONTEXT_TEST(events),
+        CONTEXT_TEST(keypoints),
+        CONTEXT_TEST(anomalies),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -7,6 +7,7 @@
 #include "host/hash.h"
 #include "nucleon/runtime.h"
 #include "program_graphs.h"
+#include "text_cases.h"
 
 static const struct nuc_metadata *sample(struct nuc_context *cx)
 {
@@ -60,53 +61,20 @@ static void round_trip(struct nuc_context *cx, void *arg)
     assert_memory_equal(again.data, text.data, text.size);
 }
 
-struct refused_case {
-    const char *text, *why; /* NULL: taken */
-};
-
-static const struct refused_case refused_cases[] = {
-    {"{\"schema\":1}", NULL},
-    {"{\"schema\":1,\"inputs\":[{}],\"later\":{\"x\":[1]}}", NULL},
-    {"{\"schema\":1,\"inputs\":null}", NULL},
-    {"", "not valid JSON"},
-    {"{\"schema\":1", "not valid JSON"},
-    {"{\"schema\":1}{", "not valid JSON"},
-    {"[]", "an array where an object belongs"},
-    {"{}", "schema"},
-    {"{\"schema\":2}", "is 2, 1 is known"},
-    {"{\"schema\":\"1\"}", "a text where an integer belongs"},
-    {"{\"schema\":1,\"schema\":1}", "duplicate"},
-    {"{\"schema\":1,\"inputs\":{}}", "inputs: is an object where an array belongs"},
-    {"{\"schema\":1,\"inputs\":[1]}", "inputs[0]: is an integer where an object belongs"},
-    {"{\"schema\":1,\"inputs\":[{\"name\":1}]}", "inputs[0].name: is an integer where a text belongs"},
-    {"{\"schema\":1,\"inputs\":[{\"name\":\"\"}]}", "inputs[0].name: has 0 bytes"},
-    {"{\"schema\":1,\"inputs\":[{\"name\":\"\\u001b[2J\"}]}", "control characters"},
-    {"{\"schema\":1,\"inputs\":[{\"name\":\"\\u0085\"}]}", "control characters"},
-    {"{\"schema\":1,\"inputs\":[{\"name\":\"a\\u0000b\"}]}", "not valid JSON"},
-    {"{\"schema\":1,\"inputs\":[{\"least\":\"NaN\",\"most\":1}]}", "inputs[0].least: is not finite"},
-    {"{\"schema\":1,\"inputs\":[{\"least\":1e999,\"most\":1}]}", "not valid JSON"},
-    {"{\"schema\":1,\"inputs\":[{\"least\":0}]}", "the range of input 0"},
-    {"{\"schema\":1,\"inputs\":[{\"least\":2,\"most\":1}]}", "the range of input 0"},
-    {"{\"schema\":1,\"outputs\":[{\"classes\":\"cat\"}]}", "outputs[0].classes: is a text where an array belongs"},
-    {"{\"schema\":1,\"outputs\":[{\"classes\":[\"cat\",3]}]}", "outputs[0].classes[1]"},
-    {"{\"schema\":1,\"target\":{\"name\":7}}", "target.name: is an integer where a text belongs"},
-    {"{\"schema\":1,\"images\":{}}", "images.mean: the field is missing"},
-    {"{\"schema\":1,\"images\":{\"mean\":[0,0],\"std\":[1,1],\"resize\":\"none\"}}", "has 2 numbers"},
-    {"{\"schema\":1,\"images\":{\"mean\":[0],\"std\":[0],\"resize\":\"none\"}}", "std is not above 0"},
-    {"{\"schema\":1,\"images\":{\"mean\":[0],\"std\":[1,1,1],\"resize\":\"none\"}}", "different numbers"},
-    {"{\"schema\":1,\"images\":{\"mean\":[0],\"std\":[1],\"resize\":\"fold\"}}", "images.resize"},
-};
-
-static void check_refused(struct nuc_context *cx, void *arg)
+static void check_text(struct nuc_context *cx, struct text_line *line)
 {
-    const struct refused_case *c = arg;
     const char *why = NULL;
-    struct nuc_span text = {(const uint8_t *)c->text, strlen(c->text)};
+    struct nuc_span text = {(const uint8_t *)line->left, strlen(line->left)};
     const struct nuc_metadata *f = nuc_metadata_read(cx, text, &why);
 
-    assert_int_equal(f != NULL, c->why == NULL);
-    if (c->why != NULL && strstr(why, c->why) == NULL)
-        fail_msg("%s: %s", c->text, why);
+    assert_int_equal(f == NULL, line->refused);
+    if (line->refused && strstr(why, line->right) == NULL)
+        fail_msg("%s: %s", line->left, why);
+}
+
+static void check_texts(struct nuc_context *cx, void *arg)
+{
+    for_lines(cx, arg, check_text, NULL);
 }
 
 /* `item` many times between two texts. */
@@ -271,7 +239,7 @@ static void checksum(struct nuc_context *cx, void *arg)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        CONTEXT_TEST(round_trip), ROW_TEST(check_refused, refused_cases),
+        CONTEXT_TEST(round_trip), TEXT_TEST("cases/metadata.txt", check_texts, NULL),
         CONTEXT_TEST(too_much),   CONTEXT_TEST(flipped),
         CONTEXT_TEST(found),      CONTEXT_TEST(damaged),
         CONTEXT_TEST(crc),        CONTEXT_TEST(checksum),
