@@ -72,68 +72,13 @@ static void check_maps(struct nuc_context *cx, void *text)
 
 /* ---- what operators compute ---- */
 
-/* How a result follows from the elements that the map names. */
-enum result {
-    GREATEST, /* a move has one */
-    SUM,
-    MEAN,
-    AMONG, /* it is one of them, or lies between them */
-};
+/* How a result follows from the elements that the map names: see cases/axis_results.txt. */
+enum result { GREATEST, SUM, MEAN, AMONG };
 
-/*
- * Of operands %x, %y, %z ... with these sizes and a call that gives %r: capital letters are sizes, i and j numbers from
- * 0 to 2, p and q from 1 to 3; each draw has others. `others` is the value of the operands that do not name places.
- */
-static const struct row {
-    const char *operands[3], *call;
+struct row {
+    const char *operands[4], *call; /* operands end with NULL */
     enum result result;
     float others;
-} rows[] = {
-    {{"A,B,C"}, "aten.relu.default(%x)", GREATEST, 0},
-    {{"A,B,C", "B,1"}, "aten.add.Tensor(%x, %y)", GREATEST, 0},
-    {{"1,C", "A,B,1"}, "aten.mul.Tensor(%x, %y)", GREATEST, 1},
-    {{"AB,C,D"}, "aten.view.default(%x, [A, B, CD])", GREATEST, 0},
-    {{"A,BC,1,D"}, "aten.reshape.default(%x, [AB, C, D, 1])", GREATEST, 0},
-    {{"A,B,C"}, "aten.reshape.default(%x, [C, B, A])", GREATEST, 0},
-    {{"A,B,C,D"}, "aten.flatten.using_ints(%x, i, -p)", GREATEST, 0},
-    {{"A,B,1,D"}, "aten.squeeze.default(%x)", GREATEST, 0},
-    {{"A,B"}, "aten.unsqueeze.default(%x, i)", GREATEST, 0},
-    {{"A,B,C,D"}, "aten.permute.default(%x, [2, -4, 3, 1])", GREATEST, 0},
-    {{"A,B,C,D"}, "aten.transpose.int(%x, i, -p)", GREATEST, 0},
-    {{"A,B"}, "aten.t.default(%x)", GREATEST, 0},
-    {{"A,B,C"}, "aten.slice.Tensor(%x, i, j, 9, p)", GREATEST, 0},
-    {{"A,B,C"}, "aten.slice.Tensor(%x, -p, -q, 9, 2)", GREATEST, 0},
-    {{"A,CD,B"}, "aten.split.Tensor(%x, p, 1)", GREATEST, 0},
-    {{"A,CD"}, "aten.chunk.default(%x, p, -1)", GREATEST, 0},
-    {{"A,1,C"}, "aten.expand.default(%x, [D, -1, B, C])", GREATEST, 0},
-    {{"A,B,C"}, "aten.flip.default(%x, [i, -p])", GREATEST, 0},
-    {{"A,B,C"}, "aten.diagonal.default(%x, i, j, -p)", GREATEST, 0},
-    {{"A,B,C"}, "aten.diagonal.default(%x, -q, 0, 1)", GREATEST, 0},
-    {{"A,B,C", "A,D,C", "A,B,C"}, "aten.cat.default([%x, %y, %z], 1)", GREATEST, 0},
-    {{"A,B,C"}, "aten.pad.default(%x, [i, j, -1, q])", GREATEST, 0},
-    {{"A,B,C"}, "aten.pad.default(%x, [i, j], \"reflect\")", AMONG, 0},
-    {{"A,B,CD,EF"}, "aten.max_pool2d.default(%x, [p, q], [q, 1], [i, j], [1, p])", GREATEST, 0},
-    {{"A,B,CD,EF"}, "aten.max_pool2d.default(%x, [p, q])", GREATEST, 0},
-    {{"A,B,CD"}, "aten.max_pool1d.default(%x, [p], [q])", GREATEST, 0},
-    {{"A,B,CD,EF"}, "aten.avg_pool2d.default(%x, [p, q], [q, p], [0, 1], false, false)", MEAN, 0},
-    {{"A,B,CD,EF"}, "aten.adaptive_avg_pool2d.default(%x, [C, F])", MEAN, 0},
-    {{"A,B,CD,EF"}, "aten.adaptive_avg_pool2d.default(%x, [2, 3])", AMONG, 0},
-    {{"A,B,C,D"}, "aten.upsample_nearest2d.vec(%x, [CD, 5], none)", AMONG, 0},
-    {{"A,B,C,D"}, "aten.upsample_bilinear2d.vec(%x, [CD, 5], false, none)", AMONG, 0},
-    {{"A,B,CD,EF", "D,B,p,q"}, "aten.conv2d.default(%x, %y, none, [q, p], [1, 2], [p, i])", SUM, 1},
-    {{"A,B,CD,EF", "D,B,p,q"}, "aten.conv2d.padding(%x, %y, none, [1, 1], \"same\", [j, p])", SUM, 1},
-    {{"A,B,CD,EF", "B,1,p,q"}, "aten.conv2d.default(%x, %y, none, [1, q], [1, 0], [1, 1], B)", SUM, 1},
-    {{"A,B,CD", "D,B,p"}, "aten.conv1d.default(%x, %y, none, [q], [i])", SUM, 1},
-    {{"A,B,C,D"}, "aten.sum.dim_IntList(%x, [i, -1], false)", SUM, 0},
-    {{"A,B,C,D"}, "aten.mean.dim(%x, [0, -p], true)", MEAN, 0},
-    {{"A,B,C"}, "aten.amax.default(%x, [i])", GREATEST, 0},
-    {{"A,B,C", "D,C"}, "aten.linear.default(%x, %y)", SUM, 1},
-    {{"A,B", "B,C"}, "aten.mm.default(%x, %y)", SUM, 1},
-    {{"A,B,C", "A,C,D"}, "aten.bmm.default(%x, %y)", SUM, 1},
-    {{"A,B,C", "C,D"}, "aten.matmul.default(%x, %y)", SUM, 1},
-    {{"B,C", "A,C,D"}, "aten.matmul.default(%x, %y)", SUM, 1},
-    {{"A,B,C", "C"}, "aten.matmul.default(%x, %y)", SUM, 1},
-    {{"C", "A,C,D"}, "aten.matmul.default(%x, %y)", SUM, 1},
 };
 
 struct draw {
@@ -279,40 +224,57 @@ static void check_draw(struct nuc_context *cx, void *arg)
 }
 
 /* Shapes and numbers that the operator refuses are drawn again; enough of them are not. */
-static void maps_agree_with_results(void **state)
+static void check_draws(const struct row *row, uint32_t *seed)
+{
+    char refusal[NUC_MESSAGE_SIZE] = "";
+    uint32_t done = 0;
+
+    for (uint32_t k = 0; k < 60; k++) {
+        struct draw d = {.row = row, .operand = k % 3};
+        struct nuc_context *cx = nuc_context_new(NULL);
+        for (size_t s = 0; s < COUNT(d.sizes); s++)
+            d.sizes[s] = random_in(seed, 1, 4);
+        for (size_t s = 0; s < COUNT(d.numbers); s++)
+            d.numbers[s] = random_in(seed, s < 2 ? 0 : 1, s < 2 ? 2 : 3);
+        if (row->operands[d.operand] != NULL && !(d.operand > 0 && strstr(row->call, "conv") != NULL)) {
+            enum nuc_status status = nuc_try(cx, check_draw, &d);
+            if (status != NUC_OK && status != NUC_BAD_INPUT && status != NUC_UNSUPPORTED)
+                fail_msg("%s: %s", row->call, cx->message);
+            done += status == NUC_OK;
+            if (status != NUC_OK)
+                snprintf(refusal, sizeof refusal, "%s", cx->message);
+        }
+        nuc_context_free(cx);
+    }
+    if (done < 5)
+        fail_msg("%s: %u draws are calls: %s", row->call, done, refusal);
+}
+
+static void check_result(struct nuc_context *cx, struct text_line *line)
+{
+    static const char *const results[] = {"greatest", "sum", "mean", "among"};
+    char *operand = split_at(line->left, " of "), *others = split_at(line->right, ", others ");
+    struct row row = {.call = line->left, .others = others != NULL ? (float)atof(others) : 0};
+
+    for (size_t i = 0; i < 3 && operand != NULL; i++, operand = split_at(operand, " and "))
+        row.operands[i] = operand;
+    while (strcmp(results[row.result], line->right) != 0)
+        assert_true(++row.result < COUNT(results));
+    check_draws(&row, line->user);
+}
+
+static void check_results(struct nuc_context *cx, void *arg)
 {
     uint32_t seed = 5;
-    char refusal[NUC_MESSAGE_SIZE] = "";
 
-    for (size_t i = 0; i < COUNT(rows); i++) {
-        uint32_t done = 0;
-        for (uint32_t k = 0; k < 60; k++) {
-            struct draw d = {.row = &rows[i], .operand = k % 3};
-            struct nuc_context *cx = nuc_context_new(NULL);
-            for (size_t s = 0; s < COUNT(d.sizes); s++)
-                d.sizes[s] = random_in(&seed, 1, 4);
-            for (size_t s = 0; s < COUNT(d.numbers); s++)
-                d.numbers[s] = random_in(&seed, s < 2 ? 0 : 1, s < 2 ? 2 : 3);
-            if (d.row->operands[d.operand] != NULL && !(d.operand > 0 && strstr(d.row->call, "conv") != NULL)) {
-                enum nuc_status status = nuc_try(cx, check_draw, &d);
-                if (status != NUC_OK && status != NUC_BAD_INPUT && status != NUC_UNSUPPORTED)
-                    fail_msg("%s: %s", d.row->call, cx->message);
-                done += status == NUC_OK;
-                if (status != NUC_OK)
-                    snprintf(refusal, sizeof refusal, "%s", cx->message);
-            }
-            nuc_context_free(cx);
-        }
-        if (done < 5)
-            fail_msg("%s: %u draws are calls: %s", rows[i].call, done, refusal);
-    }
+    for_lines(cx, arg, check_result, &seed);
 }
 
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         TEXT_TEST("cases/axis_maps.txt", check_maps, NULL),
-        cmocka_unit_test(maps_agree_with_results),
+        TEXT_TEST("cases/axis_results.txt", check_results, NULL),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
