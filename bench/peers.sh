@@ -7,15 +7,17 @@
 #
 #   CHECKOUTS    a folder with checkouts by git, with files or bare, of github.com/mlcommons/tiny and
 #                tensorflow/tflite-micro, whose models are taken, and of ARM-software/CMSIS-NN, where CMSIS_NN names no
-#                other; what is not there is left out
+#                other; with google/flatbuffers, gemmlowp and ruy the peer of m33 is built of them, too (m33/micro.sh), into
+#                the folder MICRO where that is given; what is not there is left out
 #   BUILD        build folder with nucleon and bench/; build/release by default
 #   PASSES       of every measurement, of which the least is taken; 5 by default
 #   PEER         host: a command for `bench --peer` (bench/README.md), for each model with THREADS=1 and THREADS=2
 #   PEER_AVX2    host: the same one kept from AVX-512, next to the path avx2
 #   BEFORE       m33, compile: another checkout, built in build/release, which is measured by turns with this one
 #   CMSIS_NN     int16: the sources of CMSIS-NN
-#   PEER_IMAGE   m33: a command, called as PEER_IMAGE MODEL IMAGE.elf: makes an image for tools/firmware_run.sh that reads
-#                samples of its inputs and writes outputs as ours does, with its lines `memory:` and `execution instructions`
+#   PEER_IMAGE   m33: another peer, a command called as PEER_IMAGE MODEL IMAGE.elf: makes an image for tools/firmware_run.sh
+#                that reads samples of its inputs and writes outputs as ours does, with its lines `memory:` and
+#                `execution instructions`
 #   NETWORKS     compile, budget: folders with NAME.fp32.pt2, NAME.calib.npz and NAME.qdq.pt2
 #
 # m33 and int16 need arm-none-eabi-gcc and qemu-system-arm. Exit code 0: all was measured. 3: a part was left out. 1: a program
@@ -68,6 +70,10 @@ END
     [ -n "$(ls "$models")" ] || { echo "peers.sh: $checkouts: no model is there: clone mlcommons/tiny into it" >&2; exit 2; }
 fi
 if [ -z "${CMSIS_NN:-}" ] && [ -n "$checkouts" ] && checked_out CMSIS-NN . "$work/CMSIS-NN"; then CMSIS_NN=$work/CMSIS-NN; fi
+if [ -z "${PEER_IMAGE:-}" ] && [ -n "$checkouts" ] && [ -e "$checkouts/flatbuffers" ] && [ -e "$checkouts/tflite-micro" ]; then
+    PEER_IMAGE=$root/bench/m33/micro.sh
+    export NUCLEON="$nucleon" MICRO="${MICRO:-$work/micro}"
+fi
 output=${output:-${write:+$work/tables}}
 exec 3>&1
 [ -z "$output" ] || exec >"$output"
@@ -269,10 +275,10 @@ int16() {
 
 # ---- compiler ----
 
-# cell COMMAND...: seconds from start to end, of processors, and MiB.
+# cell COMMAND...: seconds of processors, which what else runs changes least, and MiB.
 cell() {
     if "$build/bench/cost" "$passes" "$@" >"$work/cost"; then
-        awk '{ printf " %.3f s (%.3f), %.0f MiB |", $2, $4, $6 / 1024 }' "$work/cost"
+        awk '{ printf " %.3f s, %.0f MiB |", $4, $6 / 1024 }' "$work/cost"
     else
         printf ' fails |'
         code=1
@@ -280,7 +286,7 @@ cell() {
 }
 
 compile() {
-    printf '\n### Compiler\n\nSeconds from start to end, those of processors in parentheses, and the most memory at a time: the least of %s\npasses.\n' "$passes"
+    printf '\n### Compiler\n\nSeconds of processors, of all threads together, and the most memory at a time: the least of %s passes.\n' "$passes"
     columns 'chain of operators' 'float to .pte' quantize 'quantized to .pte' '.tflite to .pte'
     for kind in ${KINDS:-conv mixed}; do
         for n in 900 3000 9000; do
