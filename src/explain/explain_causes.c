@@ -153,7 +153,7 @@ static void choose_root(const struct nuc_explanation *e, struct nuc_explain_caus
 void nuc_explain_causes(struct nuc_context *cx, struct nuc_explanation *e)
 {
     struct tracing t = {.cx = cx, .e = e};
-    struct nuc_index causes = {NULL};
+    struct nuc_index causes = {.slots = NULL};
 
     index_rows(&t);
     uint32_t *seen = nuc_alloc_array(cx, (size_t)e->n_rows + 1, sizeof *seen);

@@ -48,7 +48,7 @@ void nuc_index_add(struct nuc_context *cx, struct nuc_index *x, uint32_t hash, u
 void nuc_index_free(struct nuc_context *cx, struct nuc_index *x)
 {
     nuc_give_back(cx, x->slots, x->size * sizeof *x->slots);
-    *x = (struct nuc_index){NULL};
+    *x = (struct nuc_index){.slots = NULL};
 }
 
 uint32_t nuc_index_characters(uint32_t hash, const char *text, size_t length)

@@ -244,7 +244,7 @@ static void threads_are_seen(void **state)
 static void places_are_found_by_hash(void **state)
 {
     struct nuc_context *cx = nuc_context_new(NULL);
-    struct nuc_index x = {NULL};
+    struct nuc_index x = {.slots = NULL};
     char text[16];
 
     (void)state;
