@@ -65,6 +65,8 @@ bool nuc_rank_before_softmax(struct nuc_graph *g);
 bool nuc_rank_distances(struct nuc_graph *g);
 /* A permutation of what another permuted the other way, as around a norm over other dimensions than the last, goes. */
 bool nuc_fold_undone_permutes(struct nuc_graph *g);
+/* Products with the transposed view of a parameter become linear layers. */
+bool nuc_fold_turned_weights(struct nuc_graph *g);
 /* Two linear layers with nothing between them become one that takes no more products. */
 bool nuc_fuse_linears(struct nuc_graph *g);
 /* The input of a softmax becomes scores, biases and masks that are added in this order, all of them finite. */

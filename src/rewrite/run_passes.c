@@ -35,6 +35,7 @@ static const struct nuc_pass aten_passes[] = {
     {"batch-pools", nuc_batch_pools, BOTH},
     {"split-to-slices", nuc_split_to_slices, BOTH},
     {"split-group-conv", nuc_split_group_conv, BOTH},
+    {"fold-turned-weights", nuc_fold_turned_weights, BETTER},
     {"written-cells", nuc_written_cells, BETTER},
     {"join-recurrent", nuc_join_recurrent, BETTER},
     {"split-recurrent", nuc_split_recurrent, BETTER},

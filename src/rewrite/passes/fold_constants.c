@@ -197,3 +197,24 @@ bool nuc_fold_undone_permutes(struct nuc_graph *g)
 {
     return nuc_rewrite_each(g, NUC_OPS(NUC_OP_PERMUTE, NUC_OP_TRANSPOSE), fold_undone);
 }
+
+/* x @ w.t() is a linear layer, which steps of a loop share the weight of and cells are recognized by. */
+static bool fold_turned(struct nuc_graph *g, struct nuc_node *product)
+{
+    const struct nuc_node *turned = nuc_arg_node(product, NUC_OTHER);
+    struct nuc_node *weight = turned != NULL && nuc_is_call(turned) ? nuc_arg_node(turned, NUC_SELF) : NULL;
+    int64_t dims[NUC_MAX_RANK];
+
+    if (weight == NULL || !nuc_is_static(weight) || weight->vals[0].rank != 2 || weight->vals[0].dtype != NUC_F32 ||
+        (turned->op != NUC_OP_T && !(permutation_of(turned, 2, dims) && dims[0] == 1)))
+        return false;
+    nuc_replace_uses(
+        g, product,
+        nuc_emit(g, product, NUC_OP_LINEAR, product, NUC_ARGS(product->args[NUC_SELF], nuc_node_arg(weight))), NULL);
+    return true;
+}
+
+bool nuc_fold_turned_weights(struct nuc_graph *g)
+{
+    return nuc_rewrite_each(g, NUC_OPS(NUC_OP_MATMUL), fold_turned);
+}
