@@ -263,7 +263,7 @@ static const char float_chain[] = "%x = input : float32[2, 8]\n"
                                   "%v = aten.view.default(%m, [16]) : float32[16]\n"
                                   "%r = quantized_decomposed.quantize_per_tensor.default(%v, " QDQ "int8[16]\n"
                                   "%e = quantized_decomposed.dequantize_per_tensor.default(%r, " QDQ "float32[16]\n"
-                                  "%output = output([%e])\n";
+                                  "%output = output([%e, %v])\n";
 
 static void test_roots(void **state)
 {

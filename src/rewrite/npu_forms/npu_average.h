@@ -5,8 +5,8 @@
 #include "npu/support/support.h"
 
 /*
- * An average of whole images in int8 whose quantizer observed it by itself. The NPU's pools and means have the
- * parameters of their input.
+ * An average of windows of images, or of whole ones, in int8 whose quantizer observed it by itself. The NPU's pools and
+ * means have the parameters of their input.
  */
 bool nuc_has_npu_average(const struct nuc_support *s, const struct nuc_node *node);
 

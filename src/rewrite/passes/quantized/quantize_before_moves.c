@@ -4,10 +4,15 @@
  * Quantized in front of it instead, the result is the same numbers: each value goes through the same steps, which keep
  * the order of values. The operator has one scale then, which the NPU asks for, and a function in front a table.
  */
+#include <math.h>
+
 #include "ir/op_list.h"
 #include "ir/quant.h"
+#include "rewrite/npu_forms/npu_function.h"
 #include "rewrite/pass_list.h"
 #include "rewrite/rewrite.h"
+
+/* ---- moves ---- */
 
 /* Not a pad, which has its number in the result. */
 static bool commutes(const struct nuc_node *node)
@@ -18,7 +23,8 @@ static bool commutes(const struct nuc_node *node)
     };
 
     return !node->is_tuple && node->n_vals == 1 &&
-           (families[nuc_op_family(node->op)] || nuc_op_is_in(node->op, NUC_OPS(NUC_OP_MAX_POOL1D, NUC_OP_MAX_POOL2D)));
+           (families[nuc_op_family(node->op)] ||
+            nuc_op_is_in(node->op, NUC_OPS(NUC_OP_MAX_POOL1D, NUC_OP_MAX_POOL2D, NUC_OP_UPSAMPLE_NEAREST)));
 }
 
 /* Int8 parameters that all readers give the result; false: there are none. */
@@ -63,13 +69,70 @@ static bool quantize_inputs(struct nuc_graph *g, struct nuc_node *node, const st
     return changed;
 }
 
+/* ---- functions in front of averages ---- */
+
+static bool is_averaged(const struct nuc_node *node)
+{
+    struct nuc_quant q;
+
+    for (uint32_t i = 0; i < node->n_users; i++) {
+        if (!nuc_op_is_in(node->users[i]->op,
+                          NUC_OPS(NUC_OP_MEAN_DIM, NUC_OP_AVG_POOL2D, NUC_OP_ADAPTIVE_AVG_POOL2D)) ||
+            !result_quant(node->users[i], &q))
+            return false;
+    }
+    return node->n_users > 0;
+}
+
+/* Of all results that there are; the NPU fixes those of a sigmoid and a tanh. */
+static struct nuc_quant quant_of_results(struct nuc_graph *g, const struct nuc_node *node, const struct nuc_quant *in)
+{
+    struct nuc_quant out = {.axis = -1, .quant_min = INT8_MIN, .quant_max = INT8_MAX, .dtype = NUC_I8};
+    float results[256], low = 0, high = 0;
+
+    nuc_evaluate_function(g, node, in, results);
+    for (int i = 0; i < 256; i++) {
+        low = fminf(low, results[i]);
+        high = fmaxf(high, results[i]);
+    }
+    out.scale = (double)((high - low) / 255);
+    if (node->op == NUC_OP_SIGMOID || node->op == NUC_OP_TANH)
+        out.scale = node->op == NUC_OP_TANH ? 0x1p-7 : 0x1p-8;
+    out.zero_point = node->op == NUC_OP_TANH ? 0 : INT8_MIN - (int64_t)llround((double)low / out.scale);
+    return out;
+}
+
+/*
+ * A function of an int8 value that averages alone read, in float: the quantizer left it out, as XNNPACK's does a
+ * hardswish, but the 256 results that it has say what range it needs.
+ */
+static bool quantize_function(struct nuc_graph *g, struct nuc_node *node)
+{
+    struct nuc_node *x = nuc_arg_node(node, NUC_SELF);
+    struct nuc_quant in;
+
+    if (nuc_op_family(node->op) != NUC_FAMILY_MAP || node->in_place || node->vals[0].dtype != NUC_F32 || x == NULL ||
+        !nuc_dequantize_quant(x, &in) || in.per_channel || in.dtype != NUC_I8 || nuc_inputs(node, NULL, 0) != 1 ||
+        !is_averaged(node))
+        return false;
+    const struct nuc_quant out = quant_of_results(g, node, &in);
+    if (!isfinite(out.scale) || !(out.scale > 0))
+        return false;
+    struct nuc_node *quantized = nuc_insert_quant(g, node->next, NUC_OP_QUANTIZE_PER_TENSOR, node, &out);
+    struct nuc_node *value = nuc_insert_quant(g, quantized->next, NUC_OP_DEQUANTIZE_PER_TENSOR, quantized, &out);
+    nuc_replace_uses(g, node, value, quantized);
+    return true;
+}
+
 bool nuc_quantize_before_moves(struct nuc_graph *g)
 {
     bool changed = false;
     struct nuc_quant out;
 
     for (struct nuc_node *n = g->last; n != NULL; n = n->prev) {
-        if (nuc_is_call(n) && commutes(n) && result_quant(n, &out) && quantize_inputs(g, n, &out))
+        if (!nuc_is_call(n) || n->is_tuple || n->n_vals != 1)
+            continue;
+        if (quantize_function(g, n) || (commutes(n) && result_quant(n, &out) && quantize_inputs(g, n, &out)))
             changed = true;
     }
     return changed;

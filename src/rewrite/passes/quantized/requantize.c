@@ -1,16 +1,19 @@
 /*
  * A value that is needed with other parameters than its own, as a dequantize node and a quantize node after it say, is
  * multiplied by 1 in between: the NPU takes a product of any parameters and so computes the other ones, where a
- * quantize node alone would end its partition. 1 is the int8 value 1 of scale 1, so the product is LiteRT's
- * requantization: (q - zero_in) * scale_in / scale_out + zero_out, rounded once.
+ * quantize node alone would end its partition. 1 is the int8 value 64 of scale 1/64, so the product is LiteRT's
+ * requantization: (q - zero_in) * scale_in / scale_out + zero_out. Its kernels round the product once more before they
+ * shift, which 64 times as large a number hardly shows: of the value 1 of scale 1 every fourth result was a step off.
  */
 #include "ir/quant.h"
 #include "rewrite/pass_list.h"
 #include "rewrite/passes.h"
 #include "rewrite/rewrite.h"
 
+#define ONE INT8_C(64)
+
 static const struct nuc_quant unit = {
-    .scale = 1.0, .axis = -1, .quant_min = INT8_MIN, .quant_max = INT8_MAX, .dtype = NUC_I8};
+    .scale = 1.0 / ONE, .axis = -1, .quant_min = INT8_MIN, .quant_max = INT8_MAX, .dtype = NUC_I8};
 
 static bool is_unit(struct nuc_graph *g, const struct nuc_node *node)
 {
@@ -18,7 +21,7 @@ static bool is_unit(struct nuc_graph *g, const struct nuc_node *node)
     struct nuc_quant q;
 
     return value != NULL && nuc_is_static(value) && nuc_dequantize_quant(node, &q) && nuc_same_quant(&q, &unit) &&
-           nuc_elements(&value->vals[0]) == 1 && *(const int8_t *)nuc_const_contiguous(g, value) == 1;
+           nuc_elements(&value->vals[0]) == 1 && *(const int8_t *)nuc_const_contiguous(g, value) == ONE;
 }
 
 bool nuc_is_requantization(struct nuc_graph *g, const struct nuc_node *node)
@@ -66,7 +69,7 @@ static void multiply(struct nuc_graph *g, struct nuc_node *quantize, const struc
 
     if (!nuc_dequantize_quant(from, &parameters))
         return;
-    struct nuc_node *factor = nuc_add_constant(g, "one", &one, &(int8_t){1});
+    struct nuc_node *factor = nuc_add_constant(g, "one", &one, &(int8_t){ONE});
     struct nuc_node *x =
         nuc_insert_quant(g, quantize, NUC_OP_DEQUANTIZE_PER_TENSOR, nuc_operand(g, from, NUC_SELF), &parameters);
     struct nuc_node *product = nuc_insert(g, quantize, NUC_OP_MUL, quantize);
