@@ -34,7 +34,7 @@ static void express(struct nuc_job *j)
     if (!nuc_expresses_for_npu(s))
         return;
     const struct nuc_meta *outputs = nuc_output_metas(j->m->graph);
-    if (s->norms != NULL && s->norms->centred && (s->norms->form != NUC_NORM_WHOLE || s->norms->n_others > 0))
+    if (s->norms != NULL && s->norms->centred)
         nuc_centre_rows(j->m->graph);
     if (!nuc_to_npu_forms(&support))
         return;

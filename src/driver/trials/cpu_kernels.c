@@ -360,9 +360,8 @@ static const char *key_of(const struct trying *t, const bool *rounds)
 {
     struct nuc_text text = {.cx = t->j->c->cx};
 
-    bool any = t->of_norms.form != NUC_NORM_WHOLE || t->of_norms.n_others > 0;
     nuc_text_addf(&text, "%x %u %d %d %d %d", t->without, t->rounding, t->narrow, t->of_norms.softmax_in_parts,
-                  any && t->of_norms.centred, (int)t->of_norms.form);
+                  t->of_norms.centred, (int)t->of_norms.form);
     for (uint32_t i = 0; i < t->of_norms.n_others; i++)
         nuc_text_addf(&text, " %s %d", t->of_norms.others[i].name, (int)t->of_norms.others[i].form);
     for (int op = 0; op < NUC_OP_COUNT; op++) {
@@ -795,13 +794,14 @@ static bool choose_by_rows(struct trying *t, const bool *rounds, const struct ou
 static bool choose_norms(struct trying *t, const bool *rounds, struct outcome *best)
 {
     const struct outcome on_cpu = *best;
+    const bool centred = t->of_norms.centred;
 
     set_norms(t, NUC_NORM_WHOLE, NULL, 1);
     if (t->n_norms == 0)
         return false;
-    t->of_norms.centred = t->has_streams;
     if (nuc_run_cost(t->j->m->graph) > TELLS_APART && set_judged_norms(t))
         return choose_by_rows(t, rounds, &on_cpu, best);
+    t->of_norms.centred = t->has_streams;
     set_norms(t, NUC_NORM_SHORT, NULL, 1);
     if (try_norms(t, rounds, &on_cpu, best))
         return true;
@@ -811,7 +811,10 @@ static bool choose_norms(struct trying *t, const bool *rounds, struct outcome *b
         return true;
     t->of_norms.centred = t->has_streams;
     set_norms(t, form, NULL, 1);
-    return hold_norms(t, rounds, &on_cpu, best) || join_norms(t, rounds, form, &on_cpu, best);
+    if (hold_norms(t, rounds, &on_cpu, best) || join_norms(t, rounds, form, &on_cpu, best))
+        return true;
+    t->of_norms.centred = centred;
+    return false;
 }
 
 /*
@@ -840,6 +843,8 @@ static void choose(struct trying *t, bool *rounds)
     bool trial[NUC_OP_COUNT] = {false};
     uint32_t order[MOST_KINDS], n, n_taken = 0;
 
+    /* Where norms are told by their rows, so is the network that has them on the CPU: the two differ in them alone. */
+    t->of_norms.centred = t->has_streams && nuc_run_cost(t->j->m->graph) > TELLS_APART;
     if (!try_rounding(t, trial, &in_float) ||
         (choose_softmax(t, trial, &in_float) && !try_rounding(t, trial, &in_float)))
         return;

@@ -50,7 +50,7 @@ enum nuc_norm_form { NUC_NORM_WHOLE, NUC_NORM_SHORT, NUC_NORM_FINE, NUC_NORM_WID
 
 struct nuc_norms {
     bool softmax_in_parts;
-    bool centred; /* where norms are in parts: nuc_centre_rows() */
+    bool centred; /* by nuc_centre_rows() */
     enum nuc_norm_form form;
     uint32_t n_others; /* nodes that have another one: */
     struct nuc_norm_of {

@@ -71,8 +71,8 @@ const struct nuc_node *nuc_norm_source(const struct nuc_node *norm);
 void nuc_norm_see(struct nuc_norm_sums *s, unsigned part, const float *x, size_t count);
 
 /*
- * The form that errs hardly more than rounding the rows does, with the mean square of its relative errors; WHOLE: none
- * does.
+ * The form that errs hardly more than rounding the rows does, with the mean square of its errors in parts of that;
+ * WHOLE: none does.
  */
 struct nuc_norm_of nuc_norm_form_of(const struct nuc_norm_sums *s, double *error);
 

@@ -101,9 +101,19 @@ static double first_factor(double sum, double eps, const struct nuc_row_sums *ra
     return rounded(sqrt(inverse_root(rounded(sum, ranges->most), eps)), most);
 }
 
-/* The mean square of the relative errors of rows in the ranges of others. */
+/* The square of the relative error that a row of that sum has by its rounding already. */
+static double error_of_row(double sum, double most)
+{
+    return LEAST_ERROR + fmin(ROUNDING * most / fmax(sum, 1e-30), 1);
+}
+
+/*
+ * The mean square of the relative errors of rows in the ranges of others, each in parts of what its own rounding costs:
+ * few rows of small deviations tell nothing of the others.
+ */
 static double error_within(const struct nuc_row_sums *rows, const struct nuc_row_sums *ranges, double eps, bool wide)
 {
+    const double most_sum = fmax(rows->most, ranges->most);
     double error = 0, most = ranges->most, most_root = inverse_root(ranges->least, eps);
 
     if (wide) {
@@ -118,19 +128,10 @@ static double error_within(const struct nuc_row_sums *rows, const struct nuc_row
         double squares = sum * factor * factor;
         double root = rounded(inverse_root(rounded(squares, most), eps * factor * factor), most_root);
         double off = root * factor / exact - 1;
-        error += off * off + (wide ? ROUNDING * fmin(most / fmax(squares, 1e-30), 1 / ROUNDING) : 0);
+        error += (off * off + (wide ? ROUNDING * fmin(most / fmax(squares, 1e-30), 1 / ROUNDING) : 0)) /
+                 error_of_row(sum, most_sum);
     }
     return error / (double)rows->count;
-}
-
-/* What rounding the rows that come in costs already. */
-static double error_of_rows(const struct nuc_row_sums *rows, double most)
-{
-    double error = 0;
-
-    for (size_t i = 0; i < rows->count; i++)
-        error += fmin(ROUNDING * most / fmax(rows->values[i], 1e-30), 1) / (double)rows->count;
-    return error;
 }
 
 static double eps_of(const struct nuc_node *norm)
@@ -150,7 +151,7 @@ static double eps_of(const struct nuc_node *norm)
 struct nuc_norm_of nuc_norm_form_of(const struct nuc_norm_sums *s, double *error)
 {
     static const enum nuc_norm_form forms[] = {NUC_NORM_FINE, NUC_NORM_WIDE};
-    double eps = eps_of(s->norm) * (double)row_size(s->norm), allowed = LEAST_ERROR;
+    double eps = eps_of(s->norm) * (double)row_size(s->norm);
     double least = fmin(s->of[0].least, s->of[1].least);
     struct nuc_norm_of out = {.name = s->norm->name, .form = NUC_NORM_FINE};
 
@@ -161,15 +162,13 @@ struct nuc_norm_of nuc_norm_form_of(const struct nuc_norm_sums *s, double *error
     out.least = s->has_empty && eps < least ? least : 0;
     if (out.least > 0 && s->norm->op != NUC_OP_RMS_NORM)
         out.form = NUC_NORM_WHOLE;
-    for (unsigned part = 0; part < 2; part++)
-        allowed += error_of_rows(&s->of[part], fmax(s->of[0].most, s->of[1].most)) / 2;
     for (size_t k = 0; k < sizeof forms / sizeof *forms && out.form != NUC_NORM_WHOLE; k++) {
         *error = 0;
         for (unsigned part = 0; part < 2; part++)
             *error += error_within(&s->of[part], &s->of[1 - part], eps, forms[k] == NUC_NORM_WIDE) / 2;
         /* The short form of a group norm rounds once more than the fine one, which the network shows. */
         out.form = forms[k] == NUC_NORM_FINE && s->norm->op == NUC_OP_GROUP_NORM ? NUC_NORM_SHORT : forms[k];
-        if (*error <= allowed)
+        if (*error <= 1)
             return out;
     }
     out.form = NUC_NORM_WHOLE;
