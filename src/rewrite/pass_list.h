@@ -52,6 +52,8 @@ bool nuc_div_in_place_to_mul(struct nuc_graph *g);
 /* A 1-D convolution, transposed or not, or with padding "same" or "valid" or a computed weight, becomes a 2-D one. */
 bool nuc_conv1d_to_2d(struct nuc_graph *g);
 bool nuc_other_conv1d_to_2d(struct nuc_graph *g);
+/* What the same operator makes of the same values once more is read from the first one. */
+bool nuc_merge_equal(struct nuc_graph *g);
 /* The sum of two convolutions of one value, or of one and the value, becomes one convolution; x + 0 becomes x. */
 bool nuc_merge_convs(struct nuc_graph *g);
 /* Taps of a 2-D convolution that meet nothing but padding go. */

@@ -21,14 +21,15 @@ bool nuc_remove_dead_nodes(struct nuc_graph *g)
 }
 
 /*
- * Batch norms are folded first, as the quantization flow of torch does before any pass of the backend; the second time
- * catches those that other passes brought next to a convolution or linear. Branches are merged before groups are split,
- * and once more where constants have become factors of a layer. For a CPU alone the reference does no more than that.
- * The reference splits groups and recurrent layers after it decomposed splits, so that the splits they leave stay on
- * the CPU. It writes a number as divisor as a whole tensor, and knows neither x /= d nor the named paddings and
- * computed weights of conv1d.
+ * Batch norms are folded first, but for what is computed twice, whose folded weights would be two, as the quantization
+ * flow of torch does before any pass of the backend; the second time catches those that other passes brought next to a
+ * convolution or linear. Branches are merged before groups are split, and once more where constants have become factors
+ * of a layer. For a CPU alone the reference does no more than that. The reference splits groups and recurrent layers
+ * after it decomposed splits, so that the splits they leave stay on the CPU. It writes a number as divisor as a whole
+ * tensor, and knows neither x /= d nor the named paddings and computed weights of conv1d.
  */
 static const struct nuc_pass aten_passes[] = {
+    {"merge-equal", nuc_merge_equal, BETTER},
     {"fold-batch-norm", nuc_fold_batch_norm, ALSO_FOR_CPU},
     {"remove-dead-nodes", nuc_remove_dead_nodes, ALSO_FOR_CPU},
     {"merge-convs", nuc_merge_convs, BETTER},
