@@ -313,8 +313,15 @@ static struct nuc_node *to_bent_pad(struct nuc_graph *g, struct nuc_node *node)
     struct nuc_places p = nuc_places_of(g, node);
     struct bent b = bent_of(&p, value->vals[0].sizes[p.dim]);
     uint32_t last = value->vals[0].rank - 1u, count = last == 2 ? 2 : 4, at = 2 * (last - p.dim);
+    const struct nuc_arg *others = value->op == NUC_OP_PAD ? nuc_arg_at(value, NUC_ARG(PAD, pad)) : NULL;
     int64_t pads[4] = {0};
 
+    /* Decomposed archives bend each dimension by itself. */
+    if (others != NULL && value->n_users == 1 && others->count == count && others->u.ints[at] == 0 &&
+        others->u.ints[at + 1] == 0 && strcmp(nuc_arg_at(value, NUC_ARG(PAD, mode))->u.string, b.mode) == 0) {
+        memcpy(pads, others->u.ints, count * sizeof *pads);
+        value = nuc_operand(g, value, NUC_SELF);
+    }
     pads[at] = b.before;
     pads[at + 1] = b.after;
     struct nuc_node *pad = nuc_insert(g, node, NUC_OP_PAD, node);
