@@ -191,6 +191,18 @@ static int64_t dim_before(const struct nuc_node *move, int64_t dim)
 /* Chains of readers that are followed. */
 #define MOST_READERS 16
 
+int64_t nuc_row_dim(const struct nuc_node *node)
+{
+    const struct nuc_arg *dim = nuc_arg_at(node, NUC_ARG(SOFTMAX, dim));
+    int64_t rank = nuc_input_meta(node, NUC_SELF)->rank;
+    int64_t at = dim->kind == NUC_ARG_INT                       ? dim->u.i
+                 : dim->kind == NUC_ARG_INTS && dim->count == 1 ? dim->u.ints[0]
+                                                                : -rank - 1;
+
+    at += at < 0 ? rank : 0;
+    return at >= 0 && at < rank ? at : -1;
+}
+
 /* `readers`: operators whose second argument is the dimension that is returned. */
 static int64_t read_along(struct nuc_graph *g, const struct nuc_node *node, const enum nuc_op *readers, unsigned left)
 {
@@ -200,8 +212,8 @@ static int64_t read_along(struct nuc_graph *g, const struct nuc_node *node, cons
         const struct nuc_node *user = node->users[i];
         enum nuc_mask kind;
         int64_t dim = -1;
-        if (nuc_op_is_in(user->op, readers) && nuc_arg_at(user, NUC_ARG(SOFTMAX, dim))->kind == NUC_ARG_INT)
-            dim = nuc_dim(user, NUC_ARG(SOFTMAX, dim), -1, node->vals[0].rank);
+        if (nuc_op_is_in(user->op, readers))
+            dim = nuc_row_dim(user);
         else if (left > 0 && nuc_moves_whole(user) && user->op != NUC_OP_EXPAND)
             dim = dim_before(user, read_along(g, user, readers, left - 1));
         else if (left > 0 && user->op == NUC_OP_ADD && mask_in_sum(g, user, &kind) != NULL &&
@@ -216,7 +228,7 @@ static int64_t read_along(struct nuc_graph *g, const struct nuc_node *node, cons
 
 int64_t nuc_softmax_dim(struct nuc_graph *g, const struct nuc_node *node)
 {
-    return read_along(g, node, NUC_OPS(NUC_OP_SOFTMAX, NUC_OP_NATIVE_SOFTMAX), MOST_READERS);
+    return read_along(g, node, NUC_OPS(NUC_OP_SOFTMAX, NUC_OP_NATIVE_SOFTMAX, NUC_OP_AMAX), MOST_READERS);
 }
 
 int64_t nuc_ranked_dim(struct nuc_graph *g, const struct nuc_node *node, bool *smallest)

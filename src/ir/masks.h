@@ -46,7 +46,13 @@ bool nuc_is_finite(struct nuc_graph *g, const struct nuc_node *node);
  */
 struct nuc_node *nuc_added_mask(struct nuc_graph *g, const struct nuc_node *add, enum nuc_mask *kind);
 
-/* The dimension along which every reader of the value takes a softmax, perhaps behind moves and masks; -1: none. */
+/* The one dimension that a softmax or reduction works along; -1: several. */
+int64_t nuc_row_dim(const struct nuc_node *node);
+
+/*
+ * The dimension along which every reader of the value takes a softmax or the largest value, perhaps behind moves and
+ * masks; -1: none.
+ */
 int64_t nuc_softmax_dim(struct nuc_graph *g, const struct nuc_node *node);
 
 /* The dimension along which every reader looks for the place of the smallest value, or all for the largest; -1: none.

@@ -1,7 +1,8 @@
 /*
- * Masks in front of a softmax: -infinity, or a very negative number, is added to scores or put in their place. What is
- * added becomes a sum of the scores, of biases and of tensors that hide, each with the dimensions that it varies along,
- * so that each keeps steps of its own in int8: NUC_MASKED takes out what -infinity does and can be quantized.
+ * Masks in front of a softmax or a largest value: -infinity, or a very negative number, is added to scores or put in
+ * their place. What is added becomes a sum of the scores, of biases and of tensors that hide, each with the dimensions
+ * that it varies along, so that each keeps steps of its own in int8: NUC_MASKED takes out what -infinity does and can
+ * be quantized.
  */
 #include <math.h>
 #include <string.h>
@@ -480,19 +481,29 @@ static void tell_by_parts(struct sum *s)
     }
 }
 
-/* ---- softmax ---- */
+/* ---- softmax, and the largest value ---- */
 
-/* The sum that softmax is taken of: what is a layer's and no mask comes first. */
+/* Of rows in which a choice hides places; masks are asked for their largest value as well. */
+static bool is_masked_largest(struct nuc_graph *g, const struct nuc_node *amax)
+{
+    const struct nuc_node *x = nuc_operand(g, amax, NUC_SELF);
+
+    while (x->n_users == 1 && nuc_moves_whole(x))
+        x = nuc_operand(g, x, NUC_SELF);
+    return x->n_users == 1 && nuc_far_choice(g, x) != NUC_NO_ARG && nuc_mask_of(g, x) == NUC_MASK_NONE;
+}
+
+/* The sum that it is taken of: what is a layer's and no mask comes first. */
 static bool finite_masks(struct nuc_graph *g, struct nuc_node *softmax)
 {
     struct nuc_node *input = nuc_operand(g, softmax, NUC_SELF);
     uint32_t rank = input->vals[0].rank, counts[3] = {0, 0, 0};
+    int64_t dim = rank > 0 ? nuc_row_dim(softmax) : -1;
 
-    if (rank == 0 || (is_settled(g, input) && input->n_users == 1))
+    if (dim < 0 || (is_settled(g, input) && input->n_users == 1) ||
+        (softmax->op == NUC_OP_AMAX && !is_masked_largest(g, softmax)))
         return false;
-    struct sum s = {.g = g,
-                    .before = softmax,
-                    .columns_from_end = rank - (uint32_t)nuc_dim(softmax, NUC_ARG(SOFTMAX, dim), -1, rank)};
+    struct sum s = {.g = g, .before = softmax, .columns_from_end = rank - (uint32_t)dim};
     take_apart(&s, input, DEEPEST);
     for (uint32_t i = 0; i < s.terms.n; i++)
         counts[part_of(&s.terms.at[i])]++;
@@ -522,5 +533,5 @@ bool nuc_finite_masks(struct nuc_graph *g)
 {
     bool filled = nuc_rewrite_each(g, NUC_OPS(NUC_OP_ZEROS), fill_constant);
 
-    return nuc_rewrite_each(g, NUC_OPS(NUC_OP_SOFTMAX), finite_masks) || filled;
+    return nuc_rewrite_each(g, NUC_OPS(NUC_OP_SOFTMAX, NUC_OP_AMAX), finite_masks) || filled;
 }
