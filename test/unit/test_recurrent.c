@@ -297,7 +297,7 @@ static void keep_large_weight(struct nuc_context *cx, void *arg)
     add_constant(&text, "u", 3 * HIDDEN, HIDDEN, 0.4f, &seed);
     nuc_text_addf(&text, "%%w = parameter : float32[%d, %d] values(8", 3 * HIDDEN, INPUTS);
     for (int i = 1; i < 3 * HIDDEN * INPUTS; i++)
-        nuc_text_addf(&text, ", %g", i < INPUTS ? 0.01 : (double)random_float(&seed));
+        nuc_text_addf(&text, ", %g", i < INPUTS ? 0.01 : (double)noise(&seed));
     nuc_text_addf(&text,
                   ")\n%%h = constant : float32[1, 1, 7] values(0, 0, 0, 0, 0, 0, 0)\n%%x = input : float32[6, 1, 5]\n"
                   "%%f = aten.gru.input(%%x, %%h, [%%w, %%u], false, 1, 0.0, false, false, false)\n"
