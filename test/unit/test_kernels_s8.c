@@ -680,6 +680,29 @@ static void test_places(void **state)
     assert_memory_equal(out, smallest, sizeof out);
 }
 
+/* Of more results than are looked for together: rows [2, 5, 19], the channels in the middle. */
+static void test_many_places(void **state)
+{
+    const struct nuc_loops kept = {.rank = 2, .sizes = {2, 19}, .a = {95, 1}, .out = {19, 1}};
+    const struct nuc_loops channels = {.rank = 1, .sizes = {5}, .a = {19}};
+    struct numbers n = {29};
+    int8_t in[190];
+    int64_t out[38];
+
+    for (size_t i = 0; i < 190; i++)
+        in[i] = (int8_t)number(&n, -4, 4);
+    for (int largest = 0; largest < 2; largest++) {
+        nuc_kernel_arg_extreme(largest != 0, &kept, &channels, NUC_I8, in, out);
+        for (size_t i = 0; i < 38; i++) {
+            const int8_t *first = &in[i / 19 * 95 + i % 19];
+            int64_t best = 0;
+            for (int64_t k = 1; k < 5; k++)
+                best = (largest != 0 ? first[19 * k] > first[19 * best] : first[19 * k] < first[19 * best]) ? k : best;
+            assert_int_equal(out[i], best);
+        }
+    }
+}
+
 /* Within one step of the real softmax, and largest elements above all others. */
 static void test_softmax(void **state)
 {
@@ -954,29 +977,18 @@ static void test_moves(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(test_conv),
-                                       cmocka_unit_test(test_depthwise),
-                                       cmocka_unit_test(test_transposed),
-                                       cmocka_unit_test(test_excess),
-                                       cmocka_unit_test(test_matmul),
-                                       cmocka_unit_test(test_add),
-                                       cmocka_unit_test(test_mul),
-                                       cmocka_unit_test(test_extremes),
-                                       cmocka_unit_test(test_places),
-                                       cmocka_unit_test(test_div),
-                                       cmocka_unit_test(test_table_and_prelu),
-                                       cmocka_unit_test(test_prelu),
-                                       cmocka_unit_test(test_pool),
-                                       cmocka_unit_test(test_sum),
-                                       cmocka_unit_test(test_softmax),
-                                       cmocka_unit_test(test_wide_softmax),
-                                       cmocka_unit_test(test_norm),
-                                       cmocka_unit_test(test_var),
-                                       cmocka_unit_test(test_log_softmax),
-                                       cmocka_unit_test(test_compare),
-                                       cmocka_unit_test(test_vector_softmax),
-                                       cmocka_unit_test(test_vector_sum),
-                                       cmocka_unit_test(test_moves)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(test_conv),         cmocka_unit_test(test_depthwise),
+                                       cmocka_unit_test(test_transposed),   cmocka_unit_test(test_excess),
+                                       cmocka_unit_test(test_matmul),       cmocka_unit_test(test_add),
+                                       cmocka_unit_test(test_mul),          cmocka_unit_test(test_extremes),
+                                       cmocka_unit_test(test_places),       cmocka_unit_test(test_many_places),
+                                       cmocka_unit_test(test_div),          cmocka_unit_test(test_table_and_prelu),
+                                       cmocka_unit_test(test_prelu),        cmocka_unit_test(test_pool),
+                                       cmocka_unit_test(test_sum),          cmocka_unit_test(test_softmax),
+                                       cmocka_unit_test(test_wide_softmax), cmocka_unit_test(test_norm),
+                                       cmocka_unit_test(test_var),          cmocka_unit_test(test_log_softmax),
+                                       cmocka_unit_test(test_compare),      cmocka_unit_test(test_vector_softmax),
+                                       cmocka_unit_test(test_vector_sum),   cmocka_unit_test(test_moves)};
 
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
