@@ -1,14 +1,13 @@
 /* Rows of an image for the vector kernels: in place, or staged. */
 #include <string.h>
 
-#include "device/base/span.h"
 #include "npusim_host/vector_plan.h"
 
 uint64_t vec_window_measure(struct vec_window *w, bool stage)
 {
     uint64_t pixels = ((uint64_t)w->padded_w + (uint64_t)w->split - 1) / (uint64_t)w->split;
     uint64_t each = w->pairs ? 2 : 1, plane = pixels * (uint64_t)w->pitch * each;
-    uint64_t slot = nuc_align_up(plane * (uint64_t)w->split + each * VEC_SLACK, VEC_ALIGNMENT);
+    uint64_t slot = (plane * (uint64_t)w->split + each * VEC_SLACK + VEC_ALIGNMENT - 1) / VEC_ALIGNMENT * VEC_ALIGNMENT;
 
     w->plane = (size_t)plane;
     w->slot = (size_t)slot;
