@@ -133,29 +133,30 @@ static const struct function {
     const char *call;
     double (*value)(double x);
     const char *constant, *comparison; /* lines in front; NULL: none */
+    int least;                         /* ranges that it is expressed in; 0: one */
 } functions[] = {
-    {"silu.default(%dx)", silu, NULL, NULL},
-    {"gelu.default(%dx)", gelu, NULL, NULL},
-    {"elu.default(%dx)", elu, NULL, NULL},
-    {"elu.default(%dx, 0.5, 2.0, 0.25)", elu_of_three, NULL, NULL},
-    {"selu.default(%dx)", selu, NULL, NULL},
-    {"celu.default(%dx, 2.0)", celu, NULL, NULL},
-    {"softplus.default(%dx, 2.0)", softplus, NULL, NULL},
-    {"log_sigmoid.default(%dx)", log_sigmoid, NULL, NULL},
-    {"mish.default(%dx)", mish, NULL, NULL},
-    {"tanh.default(%dx)", tanh, NULL, NULL},
-    {"hardsigmoid.default(%dx)", hardsigmoid, NULL, NULL},
-    {"square.default(%dx)", square, NULL, NULL},
-    {"pow.Tensor_Scalar(%dx, 2)", square, NULL, NULL},
-    {"pow.Tensor_Scalar(%dx, 3)", cube, NULL, NULL},
-    {"softshrink.default(%dx)", softshrink, NULL, NULL},
-    {"log2.default(%dx)", log2, NULL, NULL},
-    {"log10.default(%dx)", log10, NULL, NULL},
-    {"exp2.default(%dx)", exp2, NULL, NULL},
-    {"to.dtype(%b, float32)", from_half, COMPARED("0.5"), "%b = aten.ge.Tensor(%dx, %c)\n"},
-    {"to.dtype(%b, float32)", positive, COMPARED("0"), "%b = aten.gt.Tensor(%dx, %c)\n"},
-    {"to.dtype(%b, float32)", below_half, COMPARED("0.5"), "%b = aten.lt.Tensor(%dx, %c)\n"},
-    {"to.dtype(%b, float32)", not_positive, COMPARED("0"), "%b = aten.le.Tensor(%dx, %c)\n"},
+    {"silu.default(%dx)", silu, NULL, NULL, 0},
+    {"gelu.default(%dx)", gelu, NULL, NULL, 12},
+    {"elu.default(%dx)", elu, NULL, NULL, 12},
+    {"elu.default(%dx, 0.5, 2.0, 0.25)", elu_of_three, NULL, NULL, 0},
+    {"selu.default(%dx)", selu, NULL, NULL, 0},
+    {"celu.default(%dx, 2.0)", celu, NULL, NULL, 0},
+    {"softplus.default(%dx, 2.0)", softplus, NULL, NULL, 0},
+    {"log_sigmoid.default(%dx)", log_sigmoid, NULL, NULL, 0},
+    {"mish.default(%dx)", mish, NULL, NULL, 0},
+    {"tanh.default(%dx)", tanh, NULL, NULL, 0},
+    {"hardsigmoid.default(%dx)", hardsigmoid, NULL, NULL, 0},
+    {"square.default(%dx)", square, NULL, NULL, 0},
+    {"pow.Tensor_Scalar(%dx, 2)", square, NULL, NULL, 0},
+    {"pow.Tensor_Scalar(%dx, 3)", cube, NULL, NULL, 0},
+    {"softshrink.default(%dx)", softshrink, NULL, NULL, 0},
+    {"log2.default(%dx)", log2, NULL, NULL, 0},
+    {"log10.default(%dx)", log10, NULL, NULL, 0},
+    {"exp2.default(%dx)", exp2, NULL, NULL, 0},
+    {"to.dtype(%b, float32)", from_half, COMPARED("0.5"), "%b = aten.ge.Tensor(%dx, %c)\n", 0},
+    {"to.dtype(%b, float32)", positive, COMPARED("0"), "%b = aten.gt.Tensor(%dx, %c)\n", 0},
+    {"to.dtype(%b, float32)", below_half, COMPARED("0.5"), "%b = aten.lt.Tensor(%dx, %c)\n", 0},
+    {"to.dtype(%b, float32)", not_positive, COMPARED("0"), "%b = aten.le.Tensor(%dx, %c)\n", 0},
 };
 
 static const struct {
@@ -268,8 +269,8 @@ static void check_functions(struct nuc_context *cx, void *arg)
         int expressed = 0;
         for (size_t k = 0; k < N_RANGES; k++)
             expressed += check_function(cx, &functions[i], sampled(ranges[k].low, ranges[k].high));
-        if (expressed == 0)
-            fail_msg("%s is never expressed", functions[i].call);
+        if (expressed < 1 || expressed < functions[i].least)
+            fail_msg("%s is expressed in %d ranges", functions[i].call, expressed);
         if (getenv("NPU_FUNCTION_TABLE") != NULL)
             print_message("%-34s in %d of %zu ranges\n", functions[i].call, expressed, N_RANGES);
     }

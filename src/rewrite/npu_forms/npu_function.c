@@ -56,6 +56,12 @@ static steps silu_apart[] = {F(ABS, X),    N(MUL, 1, -1), F(SIGMOID, 2), F(ABS, 
         F(SIGMOID, 4)
 static steps gelu[] = {GELU_GATE, B(MUL, X, 5)};
 static steps gelu_full[] = {GELU_GATE, N(MUL, 5, FULL_GATE), B(MUL, X, 6)};
+/* Beyond 4.5 the gate is 0 or 1: of a wide x what it is made of has finer steps. */
+#define GELU_NEAR_GATE                                                                                                 \
+    {NUC_OP_MUL, X, NUC_FUNCTION_NUMBER, 1, {0}, -4.5, 4.5}, B(MUL, 1, 1), N(MUL, 2, 0.0713548163),                    \
+        N(ADD, 3, 1.5957691216), B_WITHIN(MUL, 1, 4, -GATE_END, GATE_END), F(SIGMOID, 5)
+static steps gelu_near[] = {GELU_NEAR_GATE, B(MUL, X, 6)};
+static steps gelu_near_full[] = {GELU_NEAR_GATE, N(MUL, 6, FULL_GATE), B(MUL, X, 7)};
 static steps gelu_apart[] = {F(ABS, X),
                              B(MUL, X, X),
                              N(MUL, 2, -0.0713548163),
@@ -69,6 +75,9 @@ static steps gelu_apart[] = {F(ABS, X),
 /* The parameters are alpha, scale and input_scale: max(x, 0) scale + (exp(min(x, 0) input_scale) - 1) alpha scale. */
 static steps elu[] = {F(RELU, X), P(MUL, 1, 1, 0, 1), N(MUL, X, -1),      F(RELU, 3),  P(MUL, 4, -1, 0, 0, 1),
                       F(EXP, 5),  N(ADD, 6, -1),      P(MUL, 7, 1, 1, 1), B(ADD, 2, 8)};
+/* x + n n (0.5 - n (0.1561 - 0.024 n)), n = max(-x, 0): of a narrow x what is added is small, and so are its errors. */
+static steps elu_near[] = {N(MUL, X, -1), F(RELU, 1),     B(MUL, 2, 2), N(MUL, 2, 0.024), N(ADD, 4, -0.1561),
+                           B(MUL, 2, 5),  N(ADD, 6, 0.5), B(MUL, 3, 7), B(ADD, X, 8)};
 /* max(x, 0) + (exp(min(x, 0) / alpha) - 1) alpha */
 static steps celu[] = {F(RELU, X), N(MUL, X, -1), F(RELU, 2),      P(MUL, 3, -1, -1),
                        F(EXP, 4),  N(ADD, 5, -1), P(MUL, 6, 1, 1), B(ADD, 1, 7)};
@@ -125,8 +134,14 @@ static const struct nuc_function functions[] = {
     {NUC_OP_SILU, STEPS(silu_apart)},
     {NUC_OP_GELU, STEPS(gelu)},
     {NUC_OP_GELU, STEPS(gelu_full)},
+    {NUC_OP_GELU, STEPS(gelu_near)},
+    {NUC_OP_GELU, STEPS(gelu_near_full)},
     {NUC_OP_GELU, STEPS(gelu_apart)},
     {NUC_OP_ELU, {{NUC_ARG(ELU, alpha), 1}, {NUC_ARG(ELU, scale), 1}, {NUC_ARG(ELU, input_scale), 1}}, STEPS(elu)},
+    {NUC_OP_ELU,
+     {{NUC_ARG(ELU, alpha), 1}, {NUC_ARG(ELU, scale), 1}, {NUC_ARG(ELU, input_scale), 1}},
+     .only = true,
+     STEPS(elu_near)},
     {NUC_OP_SELU, STEPS(selu)},
     {NUC_OP_CELU, {{NUC_ARG(CELU, alpha), 1}}, STEPS(celu)},
     {NUC_OP_SOFTPLUS, {{NUC_ARG(SOFTPLUS, beta), 1}}, STEPS(softplus)},
