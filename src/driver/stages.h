@@ -202,6 +202,9 @@ struct nuc_explanation *nuc_explain_model(struct nuc_model *m, bool with_cycles,
  */
 bool nuc_count_cycles(const struct nuc_model *partitioned, uint64_t *cycles);
 
+/* Bytes that its program takes in one memory, without strips; SIZE_MAX: it cannot be lowered. */
+size_t nuc_planned_memory(const struct nuc_model *partitioned);
+
 /* Fails with NUC_PROPERTY naming the first operator that stays on the CPU. */
 void nuc_require_full_delegation(struct nuc_model *partitioned);
 

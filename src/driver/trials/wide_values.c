@@ -55,6 +55,7 @@ struct outcome {
     double errors[NUC_CHOICE_MOST];
     double error; /* their mean */
     uint64_t cycles;
+    size_t memory; /* 0: nobody asks for it */
 };
 
 struct trial {
@@ -100,8 +101,10 @@ static void try(struct nuc_model *prepared, void *arg)
     const void *const *sample;
     for (size_t k = 0; (sample = nuc_kept_sample(observed, k)) != NULL; k++)
         nuc_quantize_step(m->calibration, sample);
-    if (!nuc_count_cycles(nuc_advance(m, NUC_STAGE_QUANTIZE, NUC_STAGE_PARTITION), &t->out.cycles))
+    m = nuc_advance(m, NUC_STAGE_QUANTIZE, NUC_STAGE_PARTITION);
+    if (!nuc_count_cycles(m, &t->out.cycles))
         t->out.cycles = UINT64_MAX;
+    t->out.memory = m->settings->o.memory_budget > 0 ? nuc_planned_memory(m) : 0;
 }
 
 /* The look for values that int16 gains by, which follows that for values that have to be float. */
@@ -206,10 +209,16 @@ struct widening {
     struct nuc_width_costs costs;
 };
 
+/* What takes more memory than the user has, and than int8 does, is none. */
+static bool fits(const struct widening *w, const struct outcome *o)
+{
+    return o->memory <= w->m->settings->o.memory_budget || o->memory <= w->int8.memory;
+}
+
 /* The first surely gains what is worth looking for, and what its cycles have to. */
 static bool pays(const struct widening *w, const struct outcome *with, const struct outcome *without)
 {
-    return gains(with, without, nuc_worthwhile(w->int8.error, is_mixed(w->m)), whole) &&
+    return fits(w, with) && gains(with, without, nuc_worthwhile(w->int8.error, is_mixed(w->m)), whole) &&
            gains(with, without, price(with, without), felt);
 }
 
@@ -270,7 +279,7 @@ static bool find_mixed(const struct widening *w, bool *wide, struct outcome *out
             !try_widths(w->m, trial, w->width, true, &tried))
             break;
         double more = (double)tried.cycles - (double)w->int8.cycles;
-        if (more <= limit && gains(&tried, out, found ? 1 : NUC_NOTICED, whole)) {
+        if (more <= limit && fits(w, &tried) && gains(&tried, out, found ? 1 : NUC_NOTICED, whole)) {
             memcpy(wide, trial, n_ids * sizeof *wide);
             *out = tried;
             found = true;
