@@ -168,7 +168,8 @@ struct order {
 
 static struct nuc_job begin(struct nuc_compiler *c, const struct order *o)
 {
-    struct nuc_job j = {.c = c, .m = o->m, .given = o->m, .input = {.path = o->path}, .output = o->output, .source = o->calibration};
+    struct nuc_job j = {
+        .c = c, .m = o->m, .given = o->m, .input = {.path = o->path}, .output = o->output, .source = o->calibration};
 
     if (j.m == NULL)
         nuc_run_stages(&j, NUC_STAGE_IMPORT, NUC_STAGE_EXPAND);
