@@ -275,7 +275,7 @@ static bool is_squared(const struct nuc_calibration *c, struct nuc_node *node, u
         const struct nuc_node *user = node->users[i];
         if (nuc_observed_group(c, node, user) != group)
             continue;
-        if (user->op != NUC_OP_BMM ||
+        if (user->op != NUC_OP_BMM || user->vals[0].sizes[1] != 1 || user->vals[0].sizes[2] != 1 ||
             nuc_past_views(nuc_arg_node(user, NUC_SELF)) != nuc_past_views(nuc_arg_node(user, NUC_OTHER)))
             return false;
         is_read = true;
