@@ -13,4 +13,13 @@
 
 #include <cmocka.h>
 
+/* The main function of a program: it runs these tests. */
+#define RUN_TESTS(...)                                                                                                 \
+    int main(void)                                                                                                     \
+    {                                                                                                                  \
+        const struct CMUnitTest tests[] = {__VA_ARGS__};                                                               \
+                                                                                                                       \
+        return cmocka_run_group_tests(tests, NULL, NULL);                                                              \
+    }
+
 #endif

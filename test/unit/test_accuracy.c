@@ -489,23 +489,14 @@ static void a_range_is_chosen_by_its_effect(void **state)
     assert_true(chosen_scale(cx, true, &of_narrow) == narrow);
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test_teardown(bias_correction_takes_off_the_mean_error, free_context),
-        cmocka_unit_test_teardown(bias_correction_knows_padding, free_context),
-        cmocka_unit_test_teardown(biases_are_corrected_by_all_that_a_weight_reads, free_context),
-        cmocka_unit_test_teardown(what_is_put_beside_larger_values_keeps_its_steps, free_context),
-        cmocka_unit_test_teardown(lowest_counts_where_folds_differ_widely, free_context),
-        cmocka_unit_test(folds_are_neighbours),
-        cmocka_unit_test_teardown(few_samples_are_measured, free_context),
-        cmocka_unit_test_teardown(outputs_are_measured, free_context),
-        cmocka_unit_test_teardown(samples_are_kept_from_all, free_context),
-        cmocka_unit_test(errors_fall_for_all_samples),
-        cmocka_unit_test(sure_gains_are_never_given_up),
-        cmocka_unit_test_teardown(a_range_is_chosen_by_its_effect, free_context),
-        cmocka_unit_test_teardown(any_unit_is_as_good, free_context),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+RUN_TESTS(cmocka_unit_test_teardown(bias_correction_takes_off_the_mean_error, free_context),
+          cmocka_unit_test_teardown(bias_correction_knows_padding, free_context),
+          cmocka_unit_test_teardown(biases_are_corrected_by_all_that_a_weight_reads, free_context),
+          cmocka_unit_test_teardown(what_is_put_beside_larger_values_keeps_its_steps, free_context),
+          cmocka_unit_test_teardown(lowest_counts_where_folds_differ_widely, free_context),
+          cmocka_unit_test(folds_are_neighbours), cmocka_unit_test_teardown(few_samples_are_measured, free_context),
+          cmocka_unit_test_teardown(outputs_are_measured, free_context),
+          cmocka_unit_test_teardown(samples_are_kept_from_all, free_context),
+          cmocka_unit_test(errors_fall_for_all_samples), cmocka_unit_test(sure_gains_are_never_given_up),
+          cmocka_unit_test_teardown(a_range_is_chosen_by_its_effect, free_context),
+          cmocka_unit_test_teardown(any_unit_is_as_good, free_context))

@@ -1,10 +1,5 @@
 /* What the arguments of the runtime's operators may be: the rows of all operators, and the check of a value. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include <cmocka.h>
+#include "unit/test.h"
 
 #include "device/runtime/operators/op_shapes.h"
 
@@ -257,12 +252,5 @@ static void test_numbers(void **state)
     assert_true(nuc_value_float(&third) == (float)(1.0 / 3));
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_rows),    cmocka_unit_test(test_kinds),   cmocka_unit_test(test_ranges),
-        cmocka_unit_test(test_lengths), cmocka_unit_test(test_tensors), cmocka_unit_test(test_numbers),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+RUN_TESTS(cmocka_unit_test(test_rows), cmocka_unit_test(test_kinds), cmocka_unit_test(test_ranges),
+          cmocka_unit_test(test_lengths), cmocka_unit_test(test_tensors), cmocka_unit_test(test_numbers))

@@ -347,22 +347,9 @@ static void survives_flipped_bytes(void **state)
     }
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(reads_element_types),
-        STATE_TEST(aligns_elements_on_demand),
-        STATE_TEST(reads_fortran_order),
-        STATE_TEST(reads_complex_numbers_as_pairs),
-        STATE_TEST(reads_scalars_and_empty_arrays),
-        cmocka_unit_test(refuses_bad_headers),
-        STATE_TEST(refuses_truncated_files),
-        STATE_TEST(written_archives_read_back),
-        STATE_TEST(other_readers_accept_archives),
-        STATE_TEST(reads_deflated_entries),
-        STATE_TEST(reads_folders_sorted_and_single_files),
-        cmocka_unit_test(survives_flipped_bytes),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+RUN_TESTS(cmocka_unit_test(reads_element_types), STATE_TEST(aligns_elements_on_demand), STATE_TEST(reads_fortran_order),
+          STATE_TEST(reads_complex_numbers_as_pairs), STATE_TEST(reads_scalars_and_empty_arrays),
+          cmocka_unit_test(refuses_bad_headers), STATE_TEST(refuses_truncated_files),
+          STATE_TEST(written_archives_read_back), STATE_TEST(other_readers_accept_archives),
+          STATE_TEST(reads_deflated_entries), STATE_TEST(reads_folders_sorted_and_single_files),
+          cmocka_unit_test(survives_flipped_bytes))

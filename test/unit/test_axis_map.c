@@ -270,12 +270,4 @@ static void check_results(struct nuc_context *cx, void *arg)
     for_lines(cx, arg, check_result, &seed);
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        TEXT_TEST("cases/axis_maps.txt", check_maps, NULL),
-        TEXT_TEST("cases/axis_results.txt", check_results, NULL),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+RUN_TESTS(TEXT_TEST("cases/axis_maps.txt", check_maps, NULL), TEXT_TEST("cases/axis_results.txt", check_results, NULL))

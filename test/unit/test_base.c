@@ -112,13 +112,6 @@ static void test_mean_multiplier(void **state)
     }
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_mean_multiplier),      cmocka_unit_test(multiplier_is_nearest),
-        cmocka_unit_test(multiplier_edges),          cmocka_unit_test(high_multiply_and_shift_round),
-        cmocka_unit_test(reader_survives_any_bytes), cmocka_unit_test(names_and_sizes),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+RUN_TESTS(cmocka_unit_test(test_mean_multiplier), cmocka_unit_test(multiplier_is_nearest),
+          cmocka_unit_test(multiplier_edges), cmocka_unit_test(high_multiply_and_shift_round),
+          cmocka_unit_test(reader_survives_any_bytes), cmocka_unit_test(names_and_sizes))

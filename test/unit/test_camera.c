@@ -156,15 +156,6 @@ static void taps_are_checked(struct nuc_context *cx, void *arg)
     assert_false(nuc_frame_input_fits(&p));
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        TEXT_TEST("cases/cameras.txt", check_images, NULL),
-        TEXT_TEST("cases/camera_refusals.txt", check_refusals, NULL),
-        CONTEXT_TEST(values_are_normalised),
-        CONTEXT_TEST(scales_as_image_files),
-        CONTEXT_TEST(taps_are_checked),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+RUN_TESTS(TEXT_TEST("cases/cameras.txt", check_images, NULL),
+          TEXT_TEST("cases/camera_refusals.txt", check_refusals, NULL), CONTEXT_TEST(values_are_normalised),
+          CONTEXT_TEST(scales_as_image_files), CONTEXT_TEST(taps_are_checked))

@@ -73,9 +73,4 @@ static void test_all_have_cases(void **state)
     test_free(text);
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {cmocka_unit_test(test_cases), cmocka_unit_test(test_all_have_cases)};
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+RUN_TESTS(cmocka_unit_test(test_cases), cmocka_unit_test(test_all_have_cases))

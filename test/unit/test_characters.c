@@ -58,9 +58,4 @@ static void test_json(void **state)
     expect_failure(read_name, line, NUC_BAD_INPUT, "name: the text has control characters");
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {CONTEXT_TEST(shown), cmocka_unit_test(test_json)};
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+RUN_TESTS(CONTEXT_TEST(shown), cmocka_unit_test(test_json))

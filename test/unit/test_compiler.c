@@ -319,14 +319,7 @@ static void misuse_is_reported(void **state)
     nuc_compiler_free(c);
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(memory_may_run_out_anywhere),        cmocka_unit_test(memory_may_run_out_in_any_trial),
-        cmocka_unit_test(memory_may_run_out_in_explanations), cmocka_unit_test(same_input_same_bytes),
-        cmocka_unit_test(every_pass_can_be_dumped),           cmocka_unit_test(trials_leave_nothing),
-        cmocka_unit_test(calls_may_be_interrupted),           cmocka_unit_test(misuse_is_reported),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+RUN_TESTS(cmocka_unit_test(memory_may_run_out_anywhere), cmocka_unit_test(memory_may_run_out_in_any_trial),
+          cmocka_unit_test(memory_may_run_out_in_explanations), cmocka_unit_test(same_input_same_bytes),
+          cmocka_unit_test(every_pass_can_be_dumped), cmocka_unit_test(trials_leave_nothing),
+          cmocka_unit_test(calls_may_be_interrupted), cmocka_unit_test(misuse_is_reported))

@@ -194,10 +194,4 @@ static void check_places(struct nuc_context *cx, void *arg)
     assert_int_equal(nuc_fold_constant_channels(cx, &shape, &k), 0);
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {CONTEXT_TEST(check_borders), CONTEXT_TEST(check_dead),
-                                       CONTEXT_TEST(check_random), CONTEXT_TEST(check_places)};
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+RUN_TESTS(CONTEXT_TEST(check_borders), CONTEXT_TEST(check_dead), CONTEXT_TEST(check_random), CONTEXT_TEST(check_places))

@@ -325,21 +325,9 @@ static void handles_come_back(void **state)
     assert_memory_equal(restored.data, direct->microcode.data, restored.size);
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        STATE_TEST(options_are_a_map_of_one_text),
-        STATE_TEST(damaged_options_are_read_safely),
-        STATE_TEST(float_boundaries_stay_outside),
-        STATE_TEST(what_lies_between_divides),
-        STATE_TEST(values_pass_from_graph_to_graph),
-        STATE_TEST(a_reshape_is_no_graph),
-        STATE_TEST(containers_survive_the_file),
-        STATE_TEST(both_forms_are_read),
-        STATE_TEST(anything_but_one_graph_is_refused),
-        STATE_TEST(headers_agree_with_the_operator),
-        STATE_TEST(handles_come_back),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+RUN_TESTS(STATE_TEST(options_are_a_map_of_one_text), STATE_TEST(damaged_options_are_read_safely),
+          STATE_TEST(float_boundaries_stay_outside), STATE_TEST(what_lies_between_divides),
+          STATE_TEST(values_pass_from_graph_to_graph), STATE_TEST(a_reshape_is_no_graph),
+          STATE_TEST(containers_survive_the_file), STATE_TEST(both_forms_are_read),
+          STATE_TEST(anything_but_one_graph_is_refused), STATE_TEST(headers_agree_with_the_operator),
+          STATE_TEST(handles_come_back))

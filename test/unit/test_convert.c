@@ -707,24 +707,9 @@ static void refusals_name_the_operator(void **state)
     expect_failure(short_constant, NULL, NUC_BAD_INPUT, "bytes of data");
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(merging_keeps_bytes),
-        cmocka_unit_test(fetching_keeps_bytes),
-        CONTEXT_TEST(fetching_begins_early),
-        STATE_TEST(whole_block_is_one_call),
-        CONTEXT_TEST(concat_of_two),
-        CONTEXT_TEST(in_place),
-        CONTEXT_TEST(function_of_one_value),
-        CONTEXT_TEST(tables_at_the_end),
-        CONTEXT_TEST(rows_are_read),
-        CONTEXT_TEST(heads_are_read),
-        CONTEXT_TEST(nested_concatenations),
-        CONTEXT_TEST(order_of_branches),
-        CONTEXT_TEST(shared_pad),
-        CONTEXT_TEST(functions_behind_moves),
-        cmocka_unit_test(refusals_name_the_operator),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+RUN_TESTS(cmocka_unit_test(merging_keeps_bytes), cmocka_unit_test(fetching_keeps_bytes),
+          CONTEXT_TEST(fetching_begins_early), STATE_TEST(whole_block_is_one_call), CONTEXT_TEST(concat_of_two),
+          CONTEXT_TEST(in_place), CONTEXT_TEST(function_of_one_value), CONTEXT_TEST(tables_at_the_end),
+          CONTEXT_TEST(rows_are_read), CONTEXT_TEST(heads_are_read), CONTEXT_TEST(nested_concatenations),
+          CONTEXT_TEST(order_of_branches), CONTEXT_TEST(shared_pad), CONTEXT_TEST(functions_behind_moves),
+          cmocka_unit_test(refusals_name_the_operator))

@@ -161,15 +161,5 @@ static void lower_scratch(struct nuc_context *cx, void *arg)
     }
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        TEXT_TEST("cases/cortexm.txt", check_lowering, NULL),
-        CONTEXT_TEST(leaky_table),
-        cmocka_unit_test(multipliers),
-        CONTEXT_TEST(wide_bias),
-        ROW_TEST(lower_scratch, scratch_cases),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+RUN_TESTS(TEXT_TEST("cases/cortexm.txt", check_lowering, NULL), CONTEXT_TEST(leaky_table),
+          cmocka_unit_test(multipliers), CONTEXT_TEST(wide_bias), ROW_TEST(lower_scratch, scratch_cases))

@@ -454,21 +454,7 @@ static void anomalies(struct nuc_context *cx, void *arg)
     assert_int_equal(s.found[0].label, 0);
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        TEXT_TEST("cases/decision.txt", check_options, NULL),
-        ROW_TEST(check_record, records),
-        ROW_TEST(check_shape, shapes),
-        CONTEXT_TEST(suppression),
-        CONTEXT_TEST(bounded),
-        CONTEXT_TEST(anchors),
-        CONTEXT_TEST(raw_yolo),
-        CONTEXT_TEST(centroids),
-        CONTEXT_TEST(events),
-        CONTEXT_TEST(keypoints),
-        CONTEXT_TEST(anomalies),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+RUN_TESTS(TEXT_TEST("cases/decision.txt", check_options, NULL), ROW_TEST(check_record, records),
+          ROW_TEST(check_shape, shapes), CONTEXT_TEST(suppression), CONTEXT_TEST(bounded), CONTEXT_TEST(anchors),
+          CONTEXT_TEST(raw_yolo), CONTEXT_TEST(centroids), CONTEXT_TEST(events), CONTEXT_TEST(keypoints),
+          CONTEXT_TEST(anomalies))

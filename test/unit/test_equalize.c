@@ -244,13 +244,6 @@ static void noise_of_a_tensor_falls(void **state)
     assert_true(exponents[0] == 0 && exponents[2] < exponents[1] && exponents[1] < 0);
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test_teardown(factors_keep_the_function, free_context),
-        cmocka_unit_test_teardown(unlike_channels_gain, free_context),
-        cmocka_unit_test_setup_teardown(noise_of_a_tensor_falls, new_context, free_context),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+RUN_TESTS(cmocka_unit_test_teardown(factors_keep_the_function, free_context),
+          cmocka_unit_test_teardown(unlike_channels_gain, free_context),
+          cmocka_unit_test_setup_teardown(noise_of_a_tensor_falls, new_context, free_context))

@@ -378,22 +378,9 @@ static void all_operators_are_known(void **state)
     assert_int_equal(missing, 0);
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(activations_share_memory),
-        cmocka_unit_test(chain_computes),
-        cmocka_unit_test(values_live_until_last_use),
-        cmocka_unit_test(inputs_and_outputs),
-        cmocka_unit_test(every_value_is_observed),
-        cmocka_unit_test(joined_steps_agree),
-        cmocka_unit_test_teardown(biases_are_taken, free_context),
-        cmocka_unit_test(constants_fold),
-        cmocka_unit_test(constants_in_another_order),
-        cmocka_unit_test(others_are_refused),
-        cmocka_unit_test(memory_runs_out),
-        cmocka_unit_test(all_operators_are_known),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+RUN_TESTS(cmocka_unit_test(activations_share_memory), cmocka_unit_test(chain_computes),
+          cmocka_unit_test(values_live_until_last_use), cmocka_unit_test(inputs_and_outputs),
+          cmocka_unit_test(every_value_is_observed), cmocka_unit_test(joined_steps_agree),
+          cmocka_unit_test_teardown(biases_are_taken, free_context), cmocka_unit_test(constants_fold),
+          cmocka_unit_test(constants_in_another_order), cmocka_unit_test(others_are_refused),
+          cmocka_unit_test(memory_runs_out), cmocka_unit_test(all_operators_are_known))

@@ -46,12 +46,4 @@ static void threads_agree(void **state)
     check_threads(g, in, 300);
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        TEXT_TEST("cases/evaluator.txt", check_cases, NULL),
-        cmocka_unit_test(threads_agree),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+RUN_TESTS(TEXT_TEST("cases/evaluator.txt", check_cases, NULL), cmocka_unit_test(threads_agree))

@@ -412,13 +412,6 @@ static void matrix_rules_hold(void **state)
     }
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(tiles_agree),     cmocka_unit_test(half_way_is_rounded_once), cmocka_unit_test(blocks_agree),
-        cmocka_unit_test(taps_agree),      cmocka_unit_test(rows_are_finished),        cmocka_unit_test(rules_hold),
-        cmocka_unit_test(geometries_hold), cmocka_unit_test(matrix_rules_hold),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+RUN_TESTS(cmocka_unit_test(tiles_agree), cmocka_unit_test(half_way_is_rounded_once), cmocka_unit_test(blocks_agree),
+          cmocka_unit_test(taps_agree), cmocka_unit_test(rows_are_finished), cmocka_unit_test(rules_hold),
+          cmocka_unit_test(geometries_hold), cmocka_unit_test(matrix_rules_hold))

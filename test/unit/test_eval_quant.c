@@ -200,21 +200,8 @@ static void sqnr(void **state)
     assert_true(isinf(nuc_sqnr_db(&s)) && nuc_sqnr_db(&s) < 0.0);
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(ties_go_to_even),
-        cmocka_unit_test(values_saturate),
-        cmocka_unit_test(scale_is_inverted_in_double),
-        cmocka_unit_test(unsigned_and_wide_dtypes),
-        cmocka_unit_test(dequantize_dtypes),
-        cmocka_unit_test(round_trip),
-        cmocka_unit_test(quantize_channels),
-        cmocka_unit_test(dequantize_channels),
-        cmocka_unit_test(dequantize_wide),
-        cmocka_unit_test(wrong_number_of_scales),
-        cmocka_unit_test(sqnr),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+RUN_TESTS(cmocka_unit_test(ties_go_to_even), cmocka_unit_test(values_saturate),
+          cmocka_unit_test(scale_is_inverted_in_double), cmocka_unit_test(unsigned_and_wide_dtypes),
+          cmocka_unit_test(dequantize_dtypes), cmocka_unit_test(round_trip), cmocka_unit_test(quantize_channels),
+          cmocka_unit_test(dequantize_channels), cmocka_unit_test(dequantize_wide),
+          cmocka_unit_test(wrong_number_of_scales), cmocka_unit_test(sqnr))

@@ -434,11 +434,5 @@ static void outputs_have_the_keys_of_the_model(void **state)
     nuc_compiler_free(f.c);
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        TEXT_TEST("cases/evaluations.txt", check_evaluations, NULL), cmocka_unit_test(renamed_nodes),
-        cmocka_unit_test(outputs_have_the_keys_of_the_model), cmocka_unit_test(out_of_memory)};
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+RUN_TESTS(TEXT_TEST("cases/evaluations.txt", check_evaluations, NULL), cmocka_unit_test(renamed_nodes),
+          cmocka_unit_test(outputs_have_the_keys_of_the_model), cmocka_unit_test(out_of_memory))

@@ -295,13 +295,6 @@ static void check_log(struct nuc_context *cx, void *arg)
     nuc_compiler_free(c);
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        ROW_TEST(check_work, work_cases), cmocka_unit_test(test_stages), cmocka_unit_test(test_own_check),
-        cmocka_unit_test(test_splits),    cmocka_unit_test(test_roots),  CONTEXT_TEST(check_log),
-        ROW_TEST(check_sums, sum_cases),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+RUN_TESTS(ROW_TEST(check_work, work_cases), cmocka_unit_test(test_stages), cmocka_unit_test(test_own_check),
+          cmocka_unit_test(test_splits), cmocka_unit_test(test_roots), CONTEXT_TEST(check_log),
+          ROW_TEST(check_sums, sum_cases))

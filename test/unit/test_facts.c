@@ -236,14 +236,5 @@ static void checksum(struct nuc_context *cx, void *arg)
     (void)arg;
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        CONTEXT_TEST(round_trip), TEXT_TEST("cases/metadata.txt", check_texts, NULL),
-        CONTEXT_TEST(too_much),   CONTEXT_TEST(flipped),
-        CONTEXT_TEST(found),      CONTEXT_TEST(damaged),
-        CONTEXT_TEST(crc),        CONTEXT_TEST(checksum),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+RUN_TESTS(CONTEXT_TEST(round_trip), TEXT_TEST("cases/metadata.txt", check_texts, NULL), CONTEXT_TEST(too_much),
+          CONTEXT_TEST(flipped), CONTEXT_TEST(found), CONTEXT_TEST(damaged), CONTEXT_TEST(crc), CONTEXT_TEST(checksum))

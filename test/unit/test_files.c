@@ -196,14 +196,5 @@ static void unfinished_work_is_cleared_away(void **state)
     nuc_end_outputs(cx);
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        STATE_TEST(changed_files_are_noticed),
-        STATE_TEST(large_arrays_stay_in_their_file),
-        STATE_TEST(outputs_appear_together),
-        STATE_TEST(unfinished_work_is_cleared_away),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+RUN_TESTS(STATE_TEST(changed_files_are_noticed), STATE_TEST(large_arrays_stay_in_their_file),
+          STATE_TEST(outputs_appear_together), STATE_TEST(unfinished_work_is_cleared_away))

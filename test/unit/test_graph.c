@@ -246,13 +246,6 @@ static void test_metas(void **state)
     run(state, metas);
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_schemas),      cmocka_unit_test(test_names),  cmocka_unit_test(test_users),
-        cmocka_unit_test(test_placeholders), cmocka_unit_test(test_copies), cmocka_unit_test(test_metas),
-        cmocka_unit_test(test_renumbering),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+RUN_TESTS(cmocka_unit_test(test_schemas), cmocka_unit_test(test_names), cmocka_unit_test(test_users),
+          cmocka_unit_test(test_placeholders), cmocka_unit_test(test_copies), cmocka_unit_test(test_metas),
+          cmocka_unit_test(test_renumbering))

@@ -358,18 +358,7 @@ static void verifier_finds_defects(void **state)
     }
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        STATE_TEST(prints_what_it_parsed),
-        STATE_TEST(parses_values),
-        STATE_TEST(data_are_optional),
-        STATE_TEST(infers_types_and_fills_values),
-        STATE_TEST(prints_strided_data),
-        cmocka_unit_test(errors_name_the_line),
-        cmocka_unit_test(survives_flipped_characters),
-        cmocka_unit_test(verifier_finds_defects),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+RUN_TESTS(STATE_TEST(prints_what_it_parsed), STATE_TEST(parses_values), STATE_TEST(data_are_optional),
+          STATE_TEST(infers_types_and_fills_values), STATE_TEST(prints_strided_data),
+          cmocka_unit_test(errors_name_the_line), cmocka_unit_test(survives_flipped_characters),
+          cmocka_unit_test(verifier_finds_defects))

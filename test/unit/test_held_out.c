@@ -182,12 +182,4 @@ static void what_was_measured_is_explained(void **state)
     nuc_compiler_free(f.c);
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(samples_that_are_held_out_decide),
-        cmocka_unit_test(what_was_measured_is_explained),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+RUN_TESTS(cmocka_unit_test(samples_that_are_held_out_decide), cmocka_unit_test(what_was_measured_is_explained))

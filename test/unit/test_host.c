@@ -278,14 +278,7 @@ static void places_are_found_by_hash(void **state)
     nuc_context_free(cx);
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(every_allocation_may_fail), STATE_TEST(failure_pops_and_is_one_line),
-        STATE_TEST(long_messages_keep_their_end),    cmocka_unit_test(sub_arenas_are_freed_once),
-        STATE_TEST(files_are_written_whole),         cmocka_unit_test(grown_arrays_hold_one_block),
-        cmocka_unit_test(threads_are_seen),          cmocka_unit_test(places_are_found_by_hash),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+RUN_TESTS(cmocka_unit_test(every_allocation_may_fail), STATE_TEST(failure_pops_and_is_one_line),
+          STATE_TEST(long_messages_keep_their_end), cmocka_unit_test(sub_arenas_are_freed_once),
+          STATE_TEST(files_are_written_whole), cmocka_unit_test(grown_arrays_hold_one_block),
+          cmocka_unit_test(threads_are_seen), cmocka_unit_test(places_are_found_by_hash))

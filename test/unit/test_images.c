@@ -496,23 +496,10 @@ static void lists_folders_in_order(void **state)
     assert_int_equal(nuc_try(cx, list, &nowhere), NUC_IO);
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(values_are_normalized_channel_by_channel),
-        cmocka_unit_test(channels_are_made_to_fit),
-        cmocka_unit_test(reads_jpeg),
-        cmocka_unit_test(reduces_with_a_triangle),
-        cmocka_unit_test(enlarges_bilinearly),
-        cmocka_unit_test(crops_the_centre),
-        cmocka_unit_test(same_size_is_left_alone),
-        cmocka_unit_test(refuses_what_is_no_image),
-        cmocka_unit_test(refuses_oversized_huffman_tables),
-        cmocka_unit_test(survives_damage),
-        cmocka_unit_test(reads_every_colour_space_of_jpeg),
-        cmocka_unit_test(refuses_many_scans),
-        STATE_TEST(lists_folders_in_order),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+RUN_TESTS(cmocka_unit_test(values_are_normalized_channel_by_channel), cmocka_unit_test(channels_are_made_to_fit),
+          cmocka_unit_test(reads_jpeg), cmocka_unit_test(reduces_with_a_triangle),
+          cmocka_unit_test(enlarges_bilinearly), cmocka_unit_test(crops_the_centre),
+          cmocka_unit_test(same_size_is_left_alone), cmocka_unit_test(refuses_what_is_no_image),
+          cmocka_unit_test(refuses_oversized_huffman_tables), cmocka_unit_test(survives_damage),
+          cmocka_unit_test(reads_every_colour_space_of_jpeg), cmocka_unit_test(refuses_many_scans),
+          STATE_TEST(lists_folders_in_order))

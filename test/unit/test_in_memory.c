@@ -343,17 +343,7 @@ static void readers_may_go_away(void **state)
     nuc_compiler_free(c);
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(memory_gives_the_bytes_of_files),
-        cmocka_unit_test(other_float_types_stand_for_float),
-        cmocka_unit_test(reports_and_trials_take_data_in_memory),
-        cmocka_unit_test(tuning_takes_data_in_memory),
-        cmocka_unit_test(misuse_is_reported),
-        cmocka_unit_test(memory_may_run_out),
-        cmocka_unit_test(readers_may_go_away),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+RUN_TESTS(cmocka_unit_test(memory_gives_the_bytes_of_files), cmocka_unit_test(other_float_types_stand_for_float),
+          cmocka_unit_test(reports_and_trials_take_data_in_memory), cmocka_unit_test(tuning_takes_data_in_memory),
+          cmocka_unit_test(misuse_is_reported), cmocka_unit_test(memory_may_run_out),
+          cmocka_unit_test(readers_may_go_away))

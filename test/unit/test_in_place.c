@@ -105,9 +105,4 @@ static void same_bytes(struct nuc_context *cx, void *arg)
         fail_msg("%s: %zu bytes in place, %zu apart", net->what, b.sizes.planned[0], a.sizes.planned[0]);
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {ROW_TEST(same_bytes, nets)};
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+RUN_TESTS(ROW_TEST(same_bytes, nets))

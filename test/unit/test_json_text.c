@@ -186,13 +186,6 @@ static void nesting_is_bounded(void **state)
     }
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        STATE_TEST(texts_are_json_or_not),   STATE_TEST(strings_are_what_they_stand_for),
-        STATE_TEST(messages_show_the_place), STATE_TEST(values_have_types),
-        STATE_TEST(long_ones_have_an_index), STATE_TEST(nesting_is_bounded),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+RUN_TESTS(STATE_TEST(texts_are_json_or_not), STATE_TEST(strings_are_what_they_stand_for),
+          STATE_TEST(messages_show_the_place), STATE_TEST(values_have_types), STATE_TEST(long_ones_have_an_index),
+          STATE_TEST(nesting_is_bounded))

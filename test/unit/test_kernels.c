@@ -180,11 +180,5 @@ static void test_matmul(void **state)
     }
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {cmocka_unit_test(test_quantize), cmocka_unit_test(test_dequantize_types),
-                                       cmocka_unit_test(test_convert), cmocka_unit_test(test_convolution),
-                                       cmocka_unit_test(test_matmul)};
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+RUN_TESTS(cmocka_unit_test(test_quantize), cmocka_unit_test(test_dequantize_types), cmocka_unit_test(test_convert),
+          cmocka_unit_test(test_convolution), cmocka_unit_test(test_matmul))

@@ -308,13 +308,5 @@ static void test_functions(void **unused)
     assert_memory_equal(out, ((const int16_t[]){-16383, -9, 100, 16384}), sizeof out);
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_convolutions), cmocka_unit_test(test_long_requantization),
-        cmocka_unit_test(test_rescaling),    cmocka_unit_test(test_softmax),
-        cmocka_unit_test(test_functions),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+RUN_TESTS(cmocka_unit_test(test_convolutions), cmocka_unit_test(test_long_requantization),
+          cmocka_unit_test(test_rescaling), cmocka_unit_test(test_softmax), cmocka_unit_test(test_functions))

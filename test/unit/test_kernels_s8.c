@@ -975,20 +975,11 @@ static void test_moves(void **state)
     }
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {cmocka_unit_test(test_conv),         cmocka_unit_test(test_depthwise),
-                                       cmocka_unit_test(test_transposed),   cmocka_unit_test(test_excess),
-                                       cmocka_unit_test(test_matmul),       cmocka_unit_test(test_add),
-                                       cmocka_unit_test(test_mul),          cmocka_unit_test(test_extremes),
-                                       cmocka_unit_test(test_places),       cmocka_unit_test(test_many_places),
-                                       cmocka_unit_test(test_div),          cmocka_unit_test(test_table_and_prelu),
-                                       cmocka_unit_test(test_prelu),        cmocka_unit_test(test_pool),
-                                       cmocka_unit_test(test_sum),          cmocka_unit_test(test_softmax),
-                                       cmocka_unit_test(test_wide_softmax), cmocka_unit_test(test_norm),
-                                       cmocka_unit_test(test_var),          cmocka_unit_test(test_log_softmax),
-                                       cmocka_unit_test(test_compare),      cmocka_unit_test(test_vector_softmax),
-                                       cmocka_unit_test(test_vector_sum),   cmocka_unit_test(test_moves)};
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+RUN_TESTS(cmocka_unit_test(test_conv), cmocka_unit_test(test_depthwise), cmocka_unit_test(test_transposed),
+          cmocka_unit_test(test_excess), cmocka_unit_test(test_matmul), cmocka_unit_test(test_add),
+          cmocka_unit_test(test_mul), cmocka_unit_test(test_extremes), cmocka_unit_test(test_places),
+          cmocka_unit_test(test_many_places), cmocka_unit_test(test_div), cmocka_unit_test(test_table_and_prelu),
+          cmocka_unit_test(test_prelu), cmocka_unit_test(test_pool), cmocka_unit_test(test_sum),
+          cmocka_unit_test(test_softmax), cmocka_unit_test(test_wide_softmax), cmocka_unit_test(test_norm),
+          cmocka_unit_test(test_var), cmocka_unit_test(test_log_softmax), cmocka_unit_test(test_compare),
+          cmocka_unit_test(test_vector_softmax), cmocka_unit_test(test_vector_sum), cmocka_unit_test(test_moves))

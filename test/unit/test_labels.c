@@ -115,13 +115,4 @@ static void check_results(struct nuc_context *cx, void *arg)
     assert_string_equal(nuc_label_of_result(cx, &labels, node_of(g, "s"), 0), "add");
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        ROW_TEST(check_labels, expectations),
-        CONTEXT_TEST(check_parts),
-        CONTEXT_TEST(check_results),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+RUN_TESTS(ROW_TEST(check_labels, expectations), CONTEXT_TEST(check_parts), CONTEXT_TEST(check_results))

@@ -108,13 +108,4 @@ static void check_sdk31(struct nuc_context *cx, void *arg)
     assert_int_not_equal(node_of(g, "m")->format, NUC_CHANNELS_FIRST);
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        ROW_TEST(check_formats, expectations),
-        CONTEXT_TEST(check_long_chain),
-        CONTEXT_TEST(check_sdk31),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+RUN_TESTS(ROW_TEST(check_formats, expectations), CONTEXT_TEST(check_long_chain), CONTEXT_TEST(check_sdk31))

@@ -179,10 +179,5 @@ static void shared(struct nuc_context *cx, void *arg)
     assert_non_null(strstr(cx->message, "its lists hold more than the file"));
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {CONTEXT_TEST(kernels), ROW_TEST(check_lint, lint_cases),
-                                       CONTEXT_TEST(boundaries), CONTEXT_TEST(view), CONTEXT_TEST(shared)};
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+RUN_TESTS(CONTEXT_TEST(kernels), ROW_TEST(check_lint, lint_cases), CONTEXT_TEST(boundaries), CONTEXT_TEST(view),
+          CONTEXT_TEST(shared))

@@ -222,15 +222,6 @@ static void images_have_their_channels_where_the_input_has(void **state)
     nuc_compiler_free(c);
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        STATE_TEST(models_take_and_give_their_own_order),
-        STATE_TEST(programs_take_and_give_the_models_order),
-        STATE_TEST(data_sets_have_the_models_order),
-        STATE_TEST(archives_are_presented_as_their_model),
-        STATE_TEST(images_have_their_channels_where_the_input_has),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+RUN_TESTS(STATE_TEST(models_take_and_give_their_own_order), STATE_TEST(programs_take_and_give_the_models_order),
+          STATE_TEST(data_sets_have_the_models_order), STATE_TEST(archives_are_presented_as_their_model),
+          STATE_TEST(images_have_their_channels_where_the_input_has))

@@ -294,12 +294,5 @@ static void records_are_whole_words(void **state)
     assert_int_equal(nuc_mc_record_size(0xFFFFFFFF), 0);
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(every_opcode_runs),    cmocka_unit_test(changed_words),
-        cmocka_unit_test(changed_tables),       cmocka_unit_test(cut_off),
-        cmocka_unit_test(targets_are_writable), cmocka_unit_test(records_are_whole_words),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+RUN_TESTS(cmocka_unit_test(every_opcode_runs), cmocka_unit_test(changed_words), cmocka_unit_test(changed_tables),
+          cmocka_unit_test(cut_off), cmocka_unit_test(targets_are_writable), cmocka_unit_test(records_are_whole_words))

@@ -49,9 +49,4 @@ static void test_far(void **state)
         assert_null(nuc_nearest(far[i], word_at, words));
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {cmocka_unit_test(test_near), cmocka_unit_test(test_far)};
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+RUN_TESTS(cmocka_unit_test(test_near), cmocka_unit_test(test_far))

@@ -274,14 +274,5 @@ static void bad_exponentials(void **state)
     }
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(strided_outputs),
-        cmocka_unit_test(bad_pitches),
-        cmocka_unit_test(softmax_of_many),
-        cmocka_unit_test(bad_exponentials),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+RUN_TESTS(cmocka_unit_test(strided_outputs), cmocka_unit_test(bad_pitches), cmocka_unit_test(softmax_of_many),
+          cmocka_unit_test(bad_exponentials))

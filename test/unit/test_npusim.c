@@ -653,24 +653,9 @@ static void bilinear(void **state)
     }
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(convolution),
-        cmocka_unit_test(matrix_product),
-        cmocka_unit_test(elementwise),
-        cmocka_unit_test(pooling),
-        cmocka_unit_test(reductions),
-        cmocka_unit_test(sum_extremes),
-        cmocka_unit_test(softmax),
-        cmocka_unit_test(table),
-        cmocka_unit_test(table_at_the_end),
-        cmocka_unit_test(tables_are_verified),
-        cmocka_unit_test(npus_are_told_apart),
-        cmocka_unit_test(pitch_of_the_input),
-        cmocka_unit_test(strided_copy),
-        cmocka_unit_test(gather),
-        cmocka_unit_test(bilinear),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+RUN_TESTS(cmocka_unit_test(convolution), cmocka_unit_test(matrix_product), cmocka_unit_test(elementwise),
+          cmocka_unit_test(pooling), cmocka_unit_test(reductions), cmocka_unit_test(sum_extremes),
+          cmocka_unit_test(softmax), cmocka_unit_test(table), cmocka_unit_test(table_at_the_end),
+          cmocka_unit_test(tables_are_verified), cmocka_unit_test(npus_are_told_apart),
+          cmocka_unit_test(pitch_of_the_input), cmocka_unit_test(strided_copy), cmocka_unit_test(gather),
+          cmocka_unit_test(bilinear))

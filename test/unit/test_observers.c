@@ -513,29 +513,10 @@ static void counting_does_not_wait_for_the_range(void **state)
     nuc_context_free(cx);
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(counting_does_not_wait_for_the_range),
-        STATE_TEST(histogram_follows_samples),
-        STATE_TEST(search_cuts_outliers),
-        STATE_TEST(histogram_of_relu),
-        STATE_TEST(histogram_of_one_value),
-        STATE_TEST(histograms_are_kept),
-        STATE_TEST(infinities_are_left_out),
-        STATE_TEST(never_seen),
-        STATE_TEST(affine_parameters),
-        STATE_TEST(tiny_values_have_tiny_scales),
-        STATE_TEST(symmetric_per_channel),
-        STATE_TEST(weights_of_one_sign_keep_their_largest),
-        STATE_TEST(min_max_finds_every_place),
-        STATE_TEST(few_values_leave_room),
-        STATE_TEST(long_tails_reach_farther),
-        STATE_TEST(many_values_leave_none),
-        STATE_TEST(bounds_stay),
-        STATE_TEST(a_reach_goes_beyond_many_values),
-        STATE_TEST(no_room_beyond_bounds),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+RUN_TESTS(cmocka_unit_test(counting_does_not_wait_for_the_range), STATE_TEST(histogram_follows_samples),
+          STATE_TEST(search_cuts_outliers), STATE_TEST(histogram_of_relu), STATE_TEST(histogram_of_one_value),
+          STATE_TEST(histograms_are_kept), STATE_TEST(infinities_are_left_out), STATE_TEST(never_seen),
+          STATE_TEST(affine_parameters), STATE_TEST(tiny_values_have_tiny_scales), STATE_TEST(symmetric_per_channel),
+          STATE_TEST(weights_of_one_sign_keep_their_largest), STATE_TEST(min_max_finds_every_place),
+          STATE_TEST(few_values_leave_room), STATE_TEST(long_tails_reach_farther), STATE_TEST(many_values_leave_none),
+          STATE_TEST(bounds_stay), STATE_TEST(a_reach_goes_beyond_many_values), STATE_TEST(no_room_beyond_bounds))

@@ -286,14 +286,7 @@ static void locale_and_listeners(void **state)
     setlocale(LC_ALL, "C");
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(every_option_can_be_set),    cmocka_unit_test(texts_mean_what_they_mean_on_the_command_line),
-        cmocka_unit_test(flags_can_be_taken_back),    cmocka_unit_test(mistakes_are_refused),
-        cmocka_unit_test(any_text_is_set_or_refused), cmocka_unit_test(options_hold_for_what_comes_after),
-        cmocka_unit_test(locale_and_listeners),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+RUN_TESTS(cmocka_unit_test(every_option_can_be_set), cmocka_unit_test(texts_mean_what_they_mean_on_the_command_line),
+          cmocka_unit_test(flags_can_be_taken_back), cmocka_unit_test(mistakes_are_refused),
+          cmocka_unit_test(any_text_is_set_or_refused), cmocka_unit_test(options_hold_for_what_comes_after),
+          cmocka_unit_test(locale_and_listeners))

@@ -569,24 +569,8 @@ static void check_slot_sets(struct nuc_context *cx, void *arg)
     }
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        ROW_TEST(check_partitions, expectations),
-        cmocka_unit_test(test_globs),
-        cmocka_unit_test(test_names),
-        ROW_TEST(check_loose_cluster, loose_clusters),
-        CONTEXT_TEST(check_shared_constant),
-        CONTEXT_TEST(check_reasons),
-        CONTEXT_TEST(check_boundaries),
-        CONTEXT_TEST(check_fused),
-        CONTEXT_TEST(check_reordering),
-        cmocka_unit_test(test_random_graphs),
-        CONTEXT_TEST(check_slot_sets),
-        cmocka_unit_test(test_out_of_memory),
-        CONTEXT_TEST(check_long_chain),
-        CONTEXT_TEST(check_determinism),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+RUN_TESTS(ROW_TEST(check_partitions, expectations), cmocka_unit_test(test_globs), cmocka_unit_test(test_names),
+          ROW_TEST(check_loose_cluster, loose_clusters), CONTEXT_TEST(check_shared_constant),
+          CONTEXT_TEST(check_reasons), CONTEXT_TEST(check_boundaries), CONTEXT_TEST(check_fused),
+          CONTEXT_TEST(check_reordering), cmocka_unit_test(test_random_graphs), CONTEXT_TEST(check_slot_sets),
+          cmocka_unit_test(test_out_of_memory), CONTEXT_TEST(check_long_chain), CONTEXT_TEST(check_determinism))

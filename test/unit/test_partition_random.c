@@ -332,13 +332,4 @@ static void check_chain(struct nuc_context *cx, void *arg)
     assert_int_equal(nuc_partition_graph(g, &by_cost)->count, 0);
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_random),
-        cmocka_unit_test(test_by_cost),
-        CONTEXT_TEST(check_chain),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+RUN_TESTS(cmocka_unit_test(test_random), cmocka_unit_test(test_by_cost), CONTEXT_TEST(check_chain))

@@ -387,20 +387,8 @@ static void test_completeness(void **state)
     }
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        ROW_TEST(check_folding, foldings),
-        CONTEXT_TEST(shared_conv_is_not_folded),
-        ROW_TEST(check_linear_add, biased_rows),
-        CONTEXT_TEST(check_constant),
-        cmocka_unit_test(test_quantized_boundaries),
-        cmocka_unit_test(test_preserved),
-        cmocka_unit_test(test_refusals),
-        cmocka_unit_test(test_unwritable),
-        cmocka_unit_test(test_expansion_refusals),
-        cmocka_unit_test(test_completeness),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+RUN_TESTS(ROW_TEST(check_folding, foldings), CONTEXT_TEST(shared_conv_is_not_folded),
+          ROW_TEST(check_linear_add, biased_rows), CONTEXT_TEST(check_constant),
+          cmocka_unit_test(test_quantized_boundaries), cmocka_unit_test(test_preserved),
+          cmocka_unit_test(test_refusals), cmocka_unit_test(test_unwritable), cmocka_unit_test(test_expansion_refusals),
+          cmocka_unit_test(test_completeness))

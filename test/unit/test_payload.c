@@ -137,13 +137,5 @@ static void map_beyond_arguments(void **state)
     expect_failure(bad_map, NULL, NUC_INTERNAL, "");
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        CONTEXT_TEST(check_bytes),
-        CONTEXT_TEST(check_round_trip),
-        CONTEXT_TEST(broken_payloads),
-        cmocka_unit_test(map_beyond_arguments),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+RUN_TESTS(CONTEXT_TEST(check_bytes), CONTEXT_TEST(check_round_trip), CONTEXT_TEST(broken_payloads),
+          cmocka_unit_test(map_beyond_arguments))

@@ -332,12 +332,5 @@ static void check_part_outside(struct nuc_context *cx, void *arg)
     assert_true(node_of(g, "r1")->partition >= 0 && node_of(g, "r2")->partition < 0);
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        CONTEXT_TEST(check_cuts),     cmocka_unit_test(test_graphs),    ROW_TEST(check_scene, scenes),
-        CONTEXT_TEST(check_int8_cpu), CONTEXT_TEST(check_part_outside),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+RUN_TESTS(CONTEXT_TEST(check_cuts), cmocka_unit_test(test_graphs), ROW_TEST(check_scene, scenes),
+          CONTEXT_TEST(check_int8_cpu), CONTEXT_TEST(check_part_outside))

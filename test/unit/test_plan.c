@@ -583,14 +583,6 @@ static void test_refused(void **state)
     expect_failure(plan_clash, NULL, NUC_UNSUPPORTED, "");
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        CONTEXT_TEST(plan_rows),        CONTEXT_TEST(plan_small),   CONTEXT_TEST(plan_pairs),
-        CONTEXT_TEST(plan_random),      CONTEXT_TEST(plan_many),    CONTEXT_TEST(plan_cut),
-        cmocka_unit_test(test_refused), CONTEXT_TEST(order_random), CONTEXT_TEST(plan_bank_rows),
-        CONTEXT_TEST(plan_bank_random),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+RUN_TESTS(CONTEXT_TEST(plan_rows), CONTEXT_TEST(plan_small), CONTEXT_TEST(plan_pairs), CONTEXT_TEST(plan_random),
+          CONTEXT_TEST(plan_many), CONTEXT_TEST(plan_cut), cmocka_unit_test(test_refused), CONTEXT_TEST(order_random),
+          CONTEXT_TEST(plan_bank_rows), CONTEXT_TEST(plan_bank_random))

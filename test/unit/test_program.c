@@ -472,14 +472,7 @@ static void test_structure(void **state)
     expect_failure(unknown_operator, NULL, NUC_UNSUPPORTED, "");
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_structure), CONTEXT_TEST(constants_once),        CONTEXT_TEST(value_given_twice),
-        CONTEXT_TEST(no_constants),       CONTEXT_TEST(constants_sink),        CONTEXT_TEST(states_last),
-        CONTEXT_TEST(states_refused),     CONTEXT_TEST(slices_beside_scratch), CONTEXT_TEST(named_slices_in_banks),
-        CONTEXT_TEST(slices_of_nothing),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+RUN_TESTS(cmocka_unit_test(test_structure), CONTEXT_TEST(constants_once), CONTEXT_TEST(value_given_twice),
+          CONTEXT_TEST(no_constants), CONTEXT_TEST(constants_sink), CONTEXT_TEST(states_last),
+          CONTEXT_TEST(states_refused), CONTEXT_TEST(slices_beside_scratch), CONTEXT_TEST(named_slices_in_banks),
+          CONTEXT_TEST(slices_of_nothing))

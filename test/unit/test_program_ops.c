@@ -131,16 +131,8 @@ static void the_choice_reads_what_is_computed(struct nuc_context *cx, void *unus
     assert_true(reads_log);
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        CONTEXT_TEST(check_every_operator),
-        cmocka_unit_test(chosen_elements_are_written_back_alone),
-        CONTEXT_TEST(the_choice_reads_what_is_computed),
-        TEXT_TEST("cases/operators.txt", check_cases, &((struct manner){false, false, 0})),
-        TEXT_TEST("cases/elementwise.txt", check_cases, &((struct manner){true, false, 1e-6})),
-        TEXT_TEST("cases/composite.txt", check_cases, &((struct manner){true, true, 1e-6})),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+RUN_TESTS(CONTEXT_TEST(check_every_operator), cmocka_unit_test(chosen_elements_are_written_back_alone),
+          CONTEXT_TEST(the_choice_reads_what_is_computed),
+          TEXT_TEST("cases/operators.txt", check_cases, &((struct manner){false, false, 0})),
+          TEXT_TEST("cases/elementwise.txt", check_cases, &((struct manner){true, false, 1e-6})),
+          TEXT_TEST("cases/composite.txt", check_cases, &((struct manner){true, true, 1e-6})))

@@ -368,16 +368,7 @@ static void check_long_lists(struct nuc_context *cx, void *arg)
 
 /* ---- */
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_round_trips),   CONTEXT_TEST(check_tied),
-        CONTEXT_TEST(check_same_target),      CONTEXT_TEST(check_entries),
-        CONTEXT_TEST(check_in_place),         CONTEXT_TEST(check_integer_scalars),
-        CONTEXT_TEST(check_argument_kinds),   CONTEXT_TEST(check_call_spec),
-        CONTEXT_TEST(check_long_lists),       cmocka_unit_test(test_failures),
-        cmocka_unit_test(test_out_of_memory),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+RUN_TESTS(cmocka_unit_test(test_round_trips), CONTEXT_TEST(check_tied), CONTEXT_TEST(check_same_target),
+          CONTEXT_TEST(check_entries), CONTEXT_TEST(check_in_place), CONTEXT_TEST(check_integer_scalars),
+          CONTEXT_TEST(check_argument_kinds), CONTEXT_TEST(check_call_spec), CONTEXT_TEST(check_long_lists),
+          cmocka_unit_test(test_failures), cmocka_unit_test(test_out_of_memory))

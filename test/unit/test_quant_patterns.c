@@ -237,15 +237,6 @@ static void mse_finds_the_least_error(void **state)
     assert_true(squared_error(x, COUNT_ALL, (double)min, (double)max) < 1.1 * least);
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        TEXT_TEST("cases/quant_patterns.txt", check_cases, NULL),
-        cmocka_unit_test(parameters),
-        STATE_TEST(observers_differ_on_an_outlier),
-        STATE_TEST(percentile_cuts_rare_values),
-        STATE_TEST(mse_finds_the_least_error),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+RUN_TESTS(TEXT_TEST("cases/quant_patterns.txt", check_cases, NULL), cmocka_unit_test(parameters),
+          STATE_TEST(observers_differ_on_an_outlier), STATE_TEST(percentile_cuts_rare_values),
+          STATE_TEST(mse_finds_the_least_error))

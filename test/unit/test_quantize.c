@@ -223,13 +223,5 @@ static void bad_values_are_named(void **state)
         expect_failure(convert_bad_values, &cases[i], NUC_BAD_INPUT, cases[i].message);
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        ROW_TEST(check_conversion, conversions), CONTEXT_TEST(check_constants),
-        CONTEXT_TEST(check_shared_bias),         CONTEXT_TEST(check_goes_on),
-        CONTEXT_TEST(check_without_samples),     cmocka_unit_test(bad_values_are_named),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+RUN_TESTS(ROW_TEST(check_conversion, conversions), CONTEXT_TEST(check_constants), CONTEXT_TEST(check_shared_bias),
+          CONTEXT_TEST(check_goes_on), CONTEXT_TEST(check_without_samples), cmocka_unit_test(bad_values_are_named))

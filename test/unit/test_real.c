@@ -151,13 +151,5 @@ static void results_are_the_same_bits_everywhere(void **state)
     assert_int_equal(sum, 0x2903d9d3);
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(functions_err_as_stated),
-        cmocka_unit_test(functions_of_two_err_as_stated),
-        cmocka_unit_test(results_are_the_same_bits_everywhere),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+RUN_TESTS(cmocka_unit_test(functions_err_as_stated), cmocka_unit_test(functions_of_two_err_as_stated),
+          cmocka_unit_test(results_are_the_same_bits_everywhere))

@@ -189,14 +189,5 @@ static void reads_label_tracks(struct nuc_context *cx, void *arg)
     refused(cx, read_track, (char[]){"1\n"}, "line 1: is no label");
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        CONTEXT_TEST(reads_formats),
-        CONTEXT_TEST(refuses_wrong_sound),
-        CONTEXT_TEST(reads_tables),
-        CONTEXT_TEST(reads_label_tracks),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+RUN_TESTS(CONTEXT_TEST(reads_formats), CONTEXT_TEST(refuses_wrong_sound), CONTEXT_TEST(reads_tables),
+          CONTEXT_TEST(reads_label_tracks))

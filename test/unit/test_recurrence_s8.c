@@ -210,9 +210,4 @@ static void test_recurrence_extremes(void **state)
         assert_true(fabs((double)(out[i] - expected[i])) < 0.1);
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {cmocka_unit_test(test_recurrence), cmocka_unit_test(test_recurrence_extremes)};
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+RUN_TESTS(cmocka_unit_test(test_recurrence), cmocka_unit_test(test_recurrence_extremes))

@@ -443,13 +443,6 @@ static void keep_for_executorch(struct nuc_context *cx, void *arg)
         assert_true(n->op != NUC_OP_DEQUANTIZE_PER_CHANNEL);
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        ROW_TEST(run_float, layers),       ROW_TEST(run_int8, layers),        ROW_TEST(run_torch_row, torch_rows),
-        CONTEXT_TEST(keep_for_executorch), CONTEXT_TEST(keep_between_layers), CONTEXT_TEST(keep_state_beside_readers),
-        CONTEXT_TEST(keep_large_weight),   CONTEXT_TEST(reach_of_relus),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+RUN_TESTS(ROW_TEST(run_float, layers), ROW_TEST(run_int8, layers), ROW_TEST(run_torch_row, torch_rows),
+          CONTEXT_TEST(keep_for_executorch), CONTEXT_TEST(keep_between_layers), CONTEXT_TEST(keep_state_beside_readers),
+          CONTEXT_TEST(keep_large_weight), CONTEXT_TEST(reach_of_relus))

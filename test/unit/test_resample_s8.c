@@ -130,10 +130,4 @@ static void test_grid(void **state)
     }
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {cmocka_unit_test(test_resize), cmocka_unit_test(test_vector_resize),
-                                       cmocka_unit_test(test_grid)};
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+RUN_TESTS(cmocka_unit_test(test_resize), cmocka_unit_test(test_vector_resize), cmocka_unit_test(test_grid))

@@ -131,13 +131,5 @@ static void lists_are_whole(void **state)
     nuc_compiler_free(c);
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_program_has_its_report),
-        cmocka_unit_test(failures_write_nothing),
-        cmocka_unit_test(elements_have_their_values),
-        cmocka_unit_test(lists_are_whole),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+RUN_TESTS(cmocka_unit_test(a_program_has_its_report), cmocka_unit_test(failures_write_nothing),
+          cmocka_unit_test(elements_have_their_values), cmocka_unit_test(lists_are_whole))

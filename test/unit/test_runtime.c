@@ -562,15 +562,8 @@ static void moved_numbers(struct nuc_context *cx, void *arg)
     assert_int_equal(p.detail.instruction, 1);
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        CONTEXT_TEST(not_loaded),        CONTEXT_TEST(inputs_not_set),     CONTEXT_TEST(overlapping_blocks),
-        CONTEXT_TEST(sizes_around_zero), CONTEXT_TEST(whole_program),      CONTEXT_TEST(usage),
-        CONTEXT_TEST(boundaries),        CONTEXT_TEST(one_channel),        CONTEXT_TEST(tensor_too_small),
-        CONTEXT_TEST(driver_errors),     CONTEXT_TEST(truncated),          CONTEXT_TEST(corrupted),
-        CONTEXT_TEST(numbers),           CONTEXT_TEST(scratch_is_planned), CONTEXT_TEST(moved_numbers),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+RUN_TESTS(CONTEXT_TEST(not_loaded), CONTEXT_TEST(inputs_not_set), CONTEXT_TEST(overlapping_blocks),
+          CONTEXT_TEST(sizes_around_zero), CONTEXT_TEST(whole_program), CONTEXT_TEST(usage), CONTEXT_TEST(boundaries),
+          CONTEXT_TEST(one_channel), CONTEXT_TEST(tensor_too_small), CONTEXT_TEST(driver_errors),
+          CONTEXT_TEST(truncated), CONTEXT_TEST(corrupted), CONTEXT_TEST(numbers), CONTEXT_TEST(scratch_is_planned),
+          CONTEXT_TEST(moved_numbers))

@@ -142,12 +142,4 @@ static void outputs_have_names_and_figures(void **state)
     nuc_compiler_free(c);
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(what_cannot_be_right_is_noted),
-        cmocka_unit_test(outputs_have_names_and_figures),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+RUN_TESTS(cmocka_unit_test(what_cannot_be_right_is_noted), cmocka_unit_test(outputs_have_names_and_figures))

@@ -247,21 +247,7 @@ static void gates(struct nuc_context *cx, void *arg)
     assert_non_null(nuc_missed_gates(cx, &e, &o));
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_deviation),
-        cmocka_unit_test(test_deviation_limits),
-        cmocka_unit_test(test_deviation_not_finite),
-        CONTEXT_TEST(deviation_integers),
-        ROW_TEST(exact_sum, sum_cases),
-        cmocka_unit_test(test_shards),
-        cmocka_unit_test(test_decisions),
-        cmocka_unit_test(test_top),
-        CONTEXT_TEST(tally),
-        CONTEXT_TEST(rescaled),
-        CONTEXT_TEST(gates),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+RUN_TESTS(cmocka_unit_test(test_deviation), cmocka_unit_test(test_deviation_limits),
+          cmocka_unit_test(test_deviation_not_finite), CONTEXT_TEST(deviation_integers), ROW_TEST(exact_sum, sum_cases),
+          cmocka_unit_test(test_shards), cmocka_unit_test(test_decisions), cmocka_unit_test(test_top),
+          CONTEXT_TEST(tally), CONTEXT_TEST(rescaled), CONTEXT_TEST(gates))

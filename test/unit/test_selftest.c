@@ -138,14 +138,5 @@ static void test_damaged(void **state)
     nuc_context_free(outer);
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_logs),
-        cmocka_unit_test(test_resets),
-        cmocka_unit_test(test_bundle),
-        cmocka_unit_test(test_damaged),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+RUN_TESTS(cmocka_unit_test(test_logs), cmocka_unit_test(test_resets), cmocka_unit_test(test_bundle),
+          cmocka_unit_test(test_damaged))

@@ -71,9 +71,4 @@ static void parts_are_of_whole_sequences(void **state)
     run_rows(check_row, TABLE(rows));
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {cmocka_unit_test(parts_are_of_whole_sequences)};
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+RUN_TESTS(cmocka_unit_test(parts_are_of_whole_sequences))

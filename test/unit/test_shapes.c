@@ -120,14 +120,5 @@ static void work_is_bounded(void **state)
     assert_int_equal(nuc_try(cx, check_work, fine), NUC_OK);
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        TEXT_TEST("cases/shapes.txt", check_shapes, NULL),
-        cmocka_unit_test(every_operator_has_a_rule),
-        cmocka_unit_test(dim_orders_of_strides),
-        STATE_TEST(work_is_bounded),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+RUN_TESTS(TEXT_TEST("cases/shapes.txt", check_shapes, NULL), cmocka_unit_test(every_operator_has_a_rule),
+          cmocka_unit_test(dim_orders_of_strides), STATE_TEST(work_is_bounded))

@@ -293,20 +293,6 @@ static void channels_computed_again(struct nuc_context *cx, void *arg)
     assert_true(fabs((double)nuc_kernel_call_cycles(costs, &call) / 1850825 - 1) < 0.1);
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        CONTEXT_TEST(channels_computed_again),
-        ROW_TEST(rows_of_window, windows),
-        CONTEXT_TEST(padding_alone),
-        CONTEXT_TEST(branches),
-        CONTEXT_TEST(kept_rows),
-        CONTEXT_TEST(cut_graph),
-        CONTEXT_TEST(cut_with_copies),
-        CONTEXT_TEST(choices),
-        CONTEXT_TEST(search_ends),
-        ROW_TEST(cycles_of_kernel, counts),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+RUN_TESTS(CONTEXT_TEST(channels_computed_again), ROW_TEST(rows_of_window, windows), CONTEXT_TEST(padding_alone),
+          CONTEXT_TEST(branches), CONTEXT_TEST(kept_rows), CONTEXT_TEST(cut_graph), CONTEXT_TEST(cut_with_copies),
+          CONTEXT_TEST(choices), CONTEXT_TEST(search_ends), ROW_TEST(cycles_of_kernel, counts))

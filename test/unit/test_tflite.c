@@ -793,43 +793,20 @@ static void values_come_from_somewhere(void **state)
     assert_refused(*state, m, NUC_BAD_INPUT, "an input of the model is written");
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        STATE_TEST(uneven_padding_becomes_a_pad),
-        STATE_TEST(slopes_of_a_number_are_refused),
-        STATE_TEST(weights_with_a_zero_point_are_centred),
-        STATE_TEST(one_of_several_subgraphs_is_read),
-        STATE_TEST(even_padding_stays_in_the_convolution),
-        STATE_TEST(activations_that_do_nothing_are_left_out),
-        STATE_TEST(missing_scales_of_biases_are_products),
-        STATE_TEST(depthwise_weights_are_one_filter_a_channel),
-        STATE_TEST(max_pool_pads_with_the_least_value),
-        STATE_TEST(reshapes_read_the_models_order),
-        STATE_TEST(transposes_between_layouts_are_free),
-        STATE_TEST(transposed_constants_are_constants),
-        STATE_TEST(results_lie_as_in_the_model),
-        STATE_TEST(vectors_broadcast_over_pixels),
-        STATE_TEST(weights_among_floats_are_floats),
-        STATE_TEST(halves_behind_dequantize_are_floats),
-        STATE_TEST(arithmetic_of_shapes_is_done),
-        STATE_TEST(float_pools_end_beyond_the_edge),
-        STATE_TEST(slices_have_masks),
-        STATE_TEST(parts_are_results_of_their_own),
-        STATE_TEST(matrices_are_used_for_several_others),
-        STATE_TEST(layer_norms_are_one_operator),
-        STATE_TEST(recurrent_layers_are_layers),
-        STATE_TEST(recurrent_layers_are_refused_with_a_reason),
-        STATE_TEST(states_are_clipped_step_by_step),
-        STATE_TEST(variables_are_states),
-        STATE_TEST(variables_are_refused_with_a_reason),
-        STATE_TEST(variables_begin_with_what_is_assigned_once),
-        STATE_TEST(constant_conditions_are_inlined),
-        STATE_TEST(refusals_name_operator_and_reason),
-        STATE_TEST(what_is_refused_is_left_out),
-        STATE_TEST(tensors_of_other_types_are_obstacles_of_operators),
-        STATE_TEST(values_come_from_somewhere),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+RUN_TESTS(STATE_TEST(uneven_padding_becomes_a_pad), STATE_TEST(slopes_of_a_number_are_refused),
+          STATE_TEST(weights_with_a_zero_point_are_centred), STATE_TEST(one_of_several_subgraphs_is_read),
+          STATE_TEST(even_padding_stays_in_the_convolution), STATE_TEST(activations_that_do_nothing_are_left_out),
+          STATE_TEST(missing_scales_of_biases_are_products), STATE_TEST(depthwise_weights_are_one_filter_a_channel),
+          STATE_TEST(max_pool_pads_with_the_least_value), STATE_TEST(reshapes_read_the_models_order),
+          STATE_TEST(transposes_between_layouts_are_free), STATE_TEST(transposed_constants_are_constants),
+          STATE_TEST(results_lie_as_in_the_model), STATE_TEST(vectors_broadcast_over_pixels),
+          STATE_TEST(weights_among_floats_are_floats), STATE_TEST(halves_behind_dequantize_are_floats),
+          STATE_TEST(arithmetic_of_shapes_is_done), STATE_TEST(float_pools_end_beyond_the_edge),
+          STATE_TEST(slices_have_masks), STATE_TEST(parts_are_results_of_their_own),
+          STATE_TEST(matrices_are_used_for_several_others), STATE_TEST(layer_norms_are_one_operator),
+          STATE_TEST(recurrent_layers_are_layers), STATE_TEST(recurrent_layers_are_refused_with_a_reason),
+          STATE_TEST(states_are_clipped_step_by_step), STATE_TEST(variables_are_states),
+          STATE_TEST(variables_are_refused_with_a_reason), STATE_TEST(variables_begin_with_what_is_assigned_once),
+          STATE_TEST(constant_conditions_are_inlined), STATE_TEST(refusals_name_operator_and_reason),
+          STATE_TEST(what_is_refused_is_left_out), STATE_TEST(tensors_of_other_types_are_obstacles_of_operators),
+          STATE_TEST(values_come_from_somewhere))

@@ -135,14 +135,5 @@ static void memory_may_run_out_in_any_trial(void **state)
     run_short_of_memory(tune_digits, &a, 39, NUC_OK);
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(what_is_held_stays),
-        cmocka_unit_test(the_best_keeps_the_limits),
-        cmocka_unit_test(nothing_keeps_impossible_limits),
-        cmocka_unit_test(memory_may_run_out_in_any_trial),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+RUN_TESTS(cmocka_unit_test(what_is_held_stays), cmocka_unit_test(the_best_keeps_the_limits),
+          cmocka_unit_test(nothing_keeps_impossible_limits), cmocka_unit_test(memory_may_run_out_in_any_trial))

@@ -508,14 +508,6 @@ static void power_failures(struct nuc_context *cx, void *arg)
     assert_true(n_old > 500);
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        CONTEXT_TEST(suits),          CONTEXT_TEST(understated), CONTEXT_TEST(lacks),
-        CONTEXT_TEST(copies),         CONTEXT_TEST(signature),   CONTEXT_TEST(damaged_bytes),
-        CONTEXT_TEST(damaged_fields), CONTEXT_TEST(updates),     CONTEXT_TEST(refused_updates),
-        CONTEXT_TEST(power_failures),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+RUN_TESTS(CONTEXT_TEST(suits), CONTEXT_TEST(understated), CONTEXT_TEST(lacks), CONTEXT_TEST(copies),
+          CONTEXT_TEST(signature), CONTEXT_TEST(damaged_bytes), CONTEXT_TEST(damaged_fields), CONTEXT_TEST(updates),
+          CONTEXT_TEST(refused_updates), CONTEXT_TEST(power_failures))

@@ -486,15 +486,7 @@ static void options_are_checked(void **state)
     free(p);
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(every_path_agrees),         cmocka_unit_test(extreme_sums_agree),
-        cmocka_unit_test(sums_are_linear),           cmocka_unit_test(ties_are_not_linear),
-        cmocka_unit_test(requantizations_are_lines), cmocka_unit_test(products_are_lines),
-        cmocka_unit_test(linear_operators_agree),    cmocka_unit_test(layers_of_lines_agree),
-        cmocka_unit_test(options_are_checked),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+RUN_TESTS(cmocka_unit_test(every_path_agrees), cmocka_unit_test(extreme_sums_agree), cmocka_unit_test(sums_are_linear),
+          cmocka_unit_test(ties_are_not_linear), cmocka_unit_test(requantizations_are_lines),
+          cmocka_unit_test(products_are_lines), cmocka_unit_test(linear_operators_agree),
+          cmocka_unit_test(layers_of_lines_agree), cmocka_unit_test(options_are_checked))

@@ -101,13 +101,4 @@ static void workers_take_part(void **state)
     }
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(all_is_done_once),
-        cmocka_unit_test(sleepers_wake),
-        cmocka_unit_test(workers_take_part),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+RUN_TESTS(cmocka_unit_test(all_is_done_once), cmocka_unit_test(sleepers_wake), cmocka_unit_test(workers_take_part))

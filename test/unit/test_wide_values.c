@@ -148,9 +148,4 @@ static void check_case(struct nuc_context *cx, void *arg)
     for_lines(cx, arg, check_line, NULL);
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {TEXT_TEST("cases/wide_values.txt", check_case, NULL)};
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+RUN_TESTS(TEXT_TEST("cases/wide_values.txt", check_case, NULL))

@@ -300,15 +300,6 @@ static void bounds_what_inflates(void **state)
     refuses(cx, a, NUC_UNSUPPORTED, "the archive inflates to more than ");
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        STATE_TEST(reads_what_is_consistent),
-        STATE_TEST(refuses_damaged_content),
-        STATE_TEST(refuses_headers_that_contradict),
-        STATE_TEST(refuses_bytes_of_two_entries),
-        STATE_TEST(bounds_what_inflates),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+RUN_TESTS(STATE_TEST(reads_what_is_consistent), STATE_TEST(refuses_damaged_content),
+          STATE_TEST(refuses_headers_that_contradict), STATE_TEST(refuses_bytes_of_two_entries),
+          STATE_TEST(bounds_what_inflates))
