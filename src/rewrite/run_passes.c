@@ -29,6 +29,7 @@ bool nuc_remove_dead_nodes(struct nuc_graph *g)
  * tensor, and knows neither x /= d nor the named paddings and computed weights of conv1d.
  */
 static const struct nuc_pass aten_passes[] = {
+    {"fold-turned-weights", nuc_fold_turned_weights, BETTER},
     {"merge-equal", nuc_merge_equal, BETTER},
     {"fold-batch-norm", nuc_fold_batch_norm, ALSO_FOR_CPU},
     {"remove-dead-nodes", nuc_remove_dead_nodes, ALSO_FOR_CPU},
@@ -36,7 +37,6 @@ static const struct nuc_pass aten_passes[] = {
     {"batch-pools", nuc_batch_pools, BOTH},
     {"split-to-slices", nuc_split_to_slices, BOTH},
     {"split-group-conv", nuc_split_group_conv, BOTH},
-    {"fold-turned-weights", nuc_fold_turned_weights, BETTER},
     {"written-cells", nuc_written_cells, BETTER},
     {"join-recurrent", nuc_join_recurrent, BETTER},
     {"split-recurrent", nuc_split_recurrent, BETTER},
