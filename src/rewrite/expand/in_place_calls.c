@@ -13,7 +13,7 @@
 #include "rewrite/to_edge/functionalize.h"
 
 #define NEVER UINT32_MAX
-#define MOST_PARTS 256 /* of a concatenation whose parts are told apart */
+#define MOST_PARTS 1024 /* of a concatenation whose parts are told apart */
 
 /* What stands for a value of torch. Views of a tensor form a tree whose root owns the memory. */
 struct place {
