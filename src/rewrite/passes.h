@@ -146,7 +146,7 @@ void nuc_to_edge(struct nuc_graph *g, const struct nuc_edge_options *options);
 bool nuc_may_preserve(struct nuc_graph *g, const struct nuc_edge_options *options);
 
 /*
- * A product with the int8 value 64 of scale 1/64, by which a value gets other parameters on the NPU. Those that
+ * A product with an int8 value that stands for 1, by which a value gets other parameters on the NPU. Those that
  * are in no partition, or whose value or result is not of an operator in one, are taken out again: quantize and
  * dequantize nodes do the same then. Returns whether there were any.
  */

@@ -1,27 +1,32 @@
 /*
  * A value that is needed with other parameters than its own, as a dequantize node and a quantize node after it say, is
  * multiplied by 1 in between: the NPU takes a product of any parameters and so computes the other ones, where a
- * quantize node alone would end its partition. 1 is the int8 value 64 of scale 1/64, so the product is LiteRT's
+ * quantize node alone would end its partition. 1 is the int8 value 1 of scale 1, so the product is LiteRT's
  * requantization: (q - zero_in) * scale_in / scale_out + zero_out. Its kernels round the product once more before they
- * shift, which 64 times as large a number hardly shows: of the value 1 of scale 1 every fourth result was a step off.
+ * shift to the right, which every fourth result would show: to steps more than twice as large, 1 is 64 of scale 1/64.
  */
 #include "ir/quant.h"
 #include "rewrite/pass_list.h"
 #include "rewrite/passes.h"
 #include "rewrite/rewrite.h"
 
-#define ONE INT8_C(64)
-
-static const struct nuc_quant unit = {
-    .scale = 1.0 / ONE, .axis = -1, .quant_min = INT8_MIN, .quant_max = INT8_MAX, .dtype = NUC_I8};
+static struct nuc_quant unit(int8_t one)
+{
+    return (struct nuc_quant){
+        .scale = 1.0 / one, .axis = -1, .quant_min = INT8_MIN, .quant_max = INT8_MAX, .dtype = NUC_I8};
+}
 
 static bool is_unit(struct nuc_graph *g, const struct nuc_node *node)
 {
     const struct nuc_node *value = node != NULL ? nuc_arg_node(node, NUC_SELF) : NULL;
     struct nuc_quant q;
 
-    return value != NULL && nuc_is_static(value) && nuc_dequantize_quant(node, &q) && nuc_same_quant(&q, &unit) &&
-           nuc_elements(&value->vals[0]) == 1 && *(const int8_t *)nuc_const_contiguous(g, value) == ONE;
+    if (value == NULL || !nuc_is_static(value) || !nuc_dequantize_quant(node, &q) || q.dtype != NUC_I8 ||
+        nuc_elements(&value->vals[0]) != 1)
+        return false;
+    const int8_t one = *(const int8_t *)nuc_const_contiguous(g, value);
+    const struct nuc_quant expected = unit(one > 0 ? one : 1);
+    return one > 0 && nuc_same_quant(&q, &expected);
 }
 
 bool nuc_is_requantization(struct nuc_graph *g, const struct nuc_node *node)
@@ -65,16 +70,19 @@ static struct nuc_node *twin_of(struct nuc_graph *g, const struct nuc_node *quan
 static void multiply(struct nuc_graph *g, struct nuc_node *quantize, const struct nuc_node *from)
 {
     const struct nuc_meta one = nuc_meta_make(NUC_I8, &(int64_t){1}, 1);
-    struct nuc_quant parameters;
+    struct nuc_quant parameters, after;
 
-    if (!nuc_dequantize_quant(from, &parameters))
+    if (!nuc_dequantize_quant(from, &parameters) || !nuc_quantize_quant(quantize, &after))
         return;
-    struct nuc_node *factor = nuc_add_constant(g, "one", &one, &(int8_t){ONE});
+    const int8_t value = 2 * parameters.scale < after.scale ? 64 : 1;
+    const struct nuc_quant of_one = unit(value);
+    struct nuc_node *factor = nuc_add_constant(g, "one", &one, &value);
     struct nuc_node *x =
         nuc_insert_quant(g, quantize, NUC_OP_DEQUANTIZE_PER_TENSOR, nuc_operand(g, from, NUC_SELF), &parameters);
     struct nuc_node *product = nuc_insert(g, quantize, NUC_OP_MUL, quantize);
     nuc_set_arg_node(product, g, NUC_SELF, x);
-    nuc_set_arg_node(product, g, NUC_OTHER, nuc_insert_quant(g, product, NUC_OP_DEQUANTIZE_PER_TENSOR, factor, &unit));
+    nuc_set_arg_node(product, g, NUC_OTHER,
+                     nuc_insert_quant(g, product, NUC_OP_DEQUANTIZE_PER_TENSOR, factor, &of_one));
     nuc_set_val(g, product, &x->vals[0]);
     product->is_step = true;
     nuc_set_arg_node(quantize, g, NUC_SELF, product);
