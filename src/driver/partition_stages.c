@@ -103,7 +103,10 @@ void nuc_decompose_model(struct nuc_job *j)
     }
     struct nuc_model *m = j->m;
     options.check_op_support_user = m;
-    nuc_run_stage_passes(j, &nuc_quantized_passes, o->reference_compat ? NUC_PASSES_COMPAT : NUC_PASSES_DEFAULT);
+    const enum nuc_pass_mode mode = o->reference_compat ? NUC_PASSES_COMPAT : NUC_PASSES_DEFAULT;
+    nuc_run_stage_passes(j, &nuc_quantized_passes, mode);
+    if (!m->from_litert)
+        nuc_run_stage_passes(j, &nuc_archive_passes, mode);
     if (options.express != NULL)
         options.express_user = nuc_not_delegated_new(
             m->graph,

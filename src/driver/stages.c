@@ -14,7 +14,7 @@ const struct nuc_stage_row nuc_stage_rows[NUC_STAGE_COUNT] = {
     [NUC_STAGE_QUANTIZE] = {.name = "quantize", .leaves_graph = true},
     [NUC_STAGE_STREAM] = {.name = "stream", .leaves_graph = true},
     [NUC_STAGE_DIM_ORDER] = {.name = "dim-order", .leaves_graph = true},
-    [NUC_STAGE_DECOMPOSE] = {.name = "decompose", .leaves_graph = true, .passes = {&nuc_quantized_passes}},
+    [NUC_STAGE_DECOMPOSE] = {.name = "decompose", .leaves_graph = true, .passes = {&nuc_quantized_passes, &nuc_archive_passes}},
     [NUC_STAGE_EDGE] = {.name = "edge", .leaves_graph = true, .passes = {&nuc_order_passes}},
     [NUC_STAGE_EDGE_PASSES] = {.name = "edge-passes",
                                .leaves_graph = true,

@@ -6,6 +6,7 @@
  *   nuc_aten_passes     ATen, before observers are placed
  *   nuc_written_passes, nuc_int8_passes   the same, for a graph to be quantized
  *   nuc_quantized_passes   ATen with quantize nodes, before it becomes Edge
+ *   nuc_archive_passes     the same after them, not of LiteRT models, whose kernels requantize in their own ways
  *   nuc_to_edge()       ATen to Edge: in-place operators become functional, composite ones are decomposed
  *   nuc_order_passes    Edge: dim orders that tensors can have at run time, parameters as they are read
  *   nuc_edge_passes     Edge, before partitioning, as the reference backend has them
@@ -50,6 +51,7 @@ extern const struct nuc_pass_list nuc_written_passes, nuc_int8_passes;
 /* Archives quantized outside of nucleon, brought to what its own quantizer leaves; in compatibility mode what cannot be
  * computed otherwise. */
 extern const struct nuc_pass_list nuc_quantized_passes;
+extern const struct nuc_pass_list nuc_archive_passes;
 
 /* Not in compatibility mode, where copies that change only a dim order stay on the CPU and divide partitions. */
 extern const struct nuc_pass_list nuc_order_passes;

@@ -82,7 +82,6 @@ static const struct nuc_pass int8_passes[] = {
 static const struct nuc_pass quantized_passes[] = {
     {"fold-quantized", nuc_fold_quantized, BETTER},
     {"signed-values", nuc_signed_values, BETTER},
-    {"quantize-before-moves", nuc_quantize_before_moves, BETTER},
     {"rescale-biases", nuc_rescale_biases, BOTH},
     {"quantize-biases", nuc_quantize_biases, BETTER},
     {"fold-channel-scales", nuc_fold_channel_scales, BETTER},
@@ -93,6 +92,10 @@ static const struct nuc_pass order_passes[] = {
     {"remove-order-copies", nuc_remove_order_copies, BETTER},
     {"make-orders-usable", nuc_make_orders_usable, BETTER},
     {"fold-moves", nuc_fold_moves, BETTER},
+};
+
+static const struct nuc_pass archive_passes[] = {
+    {"quantize-before-moves", nuc_quantize_before_moves, BETTER},
 };
 
 static const struct nuc_pass edge_passes[] = {
@@ -134,6 +137,7 @@ const struct nuc_pass_list nuc_written_passes = {LIST(written_passes), .refresh 
 const struct nuc_pass_list nuc_int8_passes = {LIST(int8_passes), .refresh = true};
 const struct nuc_pass_list nuc_order_passes = {LIST(order_passes), .refresh = true};
 const struct nuc_pass_list nuc_quantized_passes = {LIST(quantized_passes), .refresh = true};
+const struct nuc_pass_list nuc_archive_passes = {LIST(archive_passes), .refresh = true};
 /* Renamed in any case: the reference traces the graph again after these passes. */
 const struct nuc_pass_list nuc_edge_passes = {LIST(edge_passes), true, nuc_rename_as_traced, true, .refresh = true};
 const struct nuc_pass_list nuc_plain_passes = {LIST(plain_passes), .refresh = true};

@@ -148,7 +148,7 @@ static const struct stage stages[] = {
     {.name = "written", .passes = {&nuc_written_passes}},
     {.name = "int8", .passes = {&nuc_int8_passes}},
     {.name = "wide-products", .run = wide_products},
-    {.name = "quantized", .passes = {&nuc_quantized_passes}},
+    {.name = "quantized", .passes = {&nuc_quantized_passes, &nuc_archive_passes}},
     {.name = "orders", .passes = {&nuc_order_passes}},
     {.name = "edge", .passes = {&nuc_edge_passes}},
     {.name = "cluster", .passes = {&nuc_plain_passes, &nuc_cluster_passes}},

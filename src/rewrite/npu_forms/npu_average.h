@@ -10,6 +10,9 @@
  */
 bool nuc_has_npu_average(const struct nuc_support *s, const struct nuc_node *node);
 
+/* Whether it is one once what it reads is quantized, if the NPU takes it. */
+bool nuc_may_have_npu_average(const struct nuc_node *node);
+
 /* The convolution that it is, in front of the node, in the Edge dialect. */
 struct nuc_node *nuc_to_npu_average(struct nuc_graph *g, struct nuc_node *node);
 

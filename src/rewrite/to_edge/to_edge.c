@@ -291,8 +291,9 @@ bool nuc_may_preserve(struct nuc_graph *g, const struct nuc_edge_options *option
     const struct to_edge e = begin(g, options);
 
     for (const struct nuc_node *n = g->first; n != NULL; n = n->next) {
-        if (is_aten(n) && ((may_be_preserved(n->op) && e.wanted[n->op]) ||
-                           (options->express != NULL && nuc_has_npu_function(&e.support, n))))
+        if (is_aten(n) &&
+            ((may_be_preserved(n->op) && e.wanted[n->op]) ||
+             (options->express != NULL && (nuc_may_have_npu_average(n) || nuc_has_npu_function(&e.support, n)))))
             return true;
     }
     return false;
