@@ -139,6 +139,7 @@ static bool is_asked_for(const struct nuc_support *s, const struct nuc_node *nod
 struct rows {
     int64_t count, n; /* of n values each */
     bool centred;
+    bool takes_off_rest; /* of the mean, which rounding left: layers do, for nothing */
     double eps;
     struct affine affine;
     bool is_read_by_layers; /* alone, which can take off the mean and have the weights */
@@ -242,6 +243,7 @@ static bool read_rows(const struct nuc_support *s, const struct nuc_node *node, 
     const struct nuc_meta *m = &x->vals[0];
     uint32_t dims = nuc_arg_at(node, NUC_ARG(LAYER_NORM, normalized_shape))->count;
     *r = (struct rows){.centred = !rms && !node->is_centred,
+                       .takes_off_rest = node->is_centred,
                        .least = asked.least,
                        .fine = asked.form != NUC_NORM_SHORT,
                        .wide = asked.form == NUC_NORM_WIDE};
@@ -341,7 +343,7 @@ static void take_over(struct nuc_graph *g, struct nuc_node *layer, const struct 
             double mean = 0;
             for (int64_t i = 0; i < n; i++) {
                 double value = (double)from[tap + i * taps];
-                mean += r->centred ? value * at(r->affine.weight, i, 1) / (double)n : 0;
+                mean += r->centred || r->takes_off_rest ? value * at(r->affine.weight, i, 1) / (double)n : 0;
                 sum += value * at(r->affine.bias, i, 0);
             }
             for (int64_t i = 0; i < n; i++)
