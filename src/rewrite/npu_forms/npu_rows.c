@@ -494,9 +494,10 @@ static struct known_rows known_rows_of(struct nuc_graph *g, struct nuc_node *nod
     return k;
 }
 
-/* A copy of each run is worth so many times the cycles that a CPU takes for what is known; an NPU takes fewer. */
-#define WORTH 4
-
+/*
+ * Where a CPU takes longer for the rows that are known than for a copy of each run. An NPU takes less, and rounds them:
+ * those of a token of classes have few steps in the range of the others.
+ */
 static bool is_norm_of_known(const struct nuc_support *s, const struct nuc_node *node)
 {
     const struct nuc_node *x = nuc_arg_node(node, NUC_SELF);
@@ -509,7 +510,7 @@ static bool is_norm_of_known(const struct nuc_support *s, const struct nuc_node 
         k.count > 0 ? (uint64_t)k.runs * nuc_estimate_move(s->target, (uint64_t)(nuc_elements(&x->vals[0]) / k.runs))
                     : 0;
     return k.count > 0 && k.count < k.size &&
-           nuc_estimate_cpu(s->target, node, false) * (uint64_t)k.count / (uint64_t)k.size > WORTH * copies;
+           nuc_estimate_cpu(s->target, node, false) * (uint64_t)k.count / (uint64_t)k.size > copies;
 }
 
 /* What the norm makes of those that are not known, between what it makes of the others. */
@@ -544,14 +545,66 @@ static struct nuc_node *to_norm_of_unknown(struct nuc_graph *g, struct nuc_node 
     return nuc_insert_cat(g, node, parts, (uint32_t)k.runs, k.dim);
 }
 
+/* A norm reads the value, perhaps behind moves. */
+static bool is_normalized(const struct nuc_node *x, unsigned depth)
+{
+    bool found = false;
+
+    for (uint32_t i = 0; i < x->n_users && !found; i++) {
+        const struct nuc_node *user = x->users[i];
+        found = user->op == NUC_OP_LAYER_NORM || user->op == NUC_OP_RMS_NORM ||
+                (depth > 0 && moves(user) && is_normalized(user, depth - 1));
+    }
+    return found;
+}
+
+/* A concatenation with a constant, as of the tokens of classes, and a constant that has all of its rows. */
+static bool is_sum_of_known(const struct nuc_support *s, const struct nuc_node *node)
+{
+    const struct nuc_node *x = nuc_arg_node(node, NUC_SELF), *other = nuc_arg_node(node, NUC_OTHER);
+
+    (void)s;
+    if (!nuc_is_float_value(node) || node->in_place || !nuc_is_float_value(x) || x->op != NUC_OP_CAT ||
+        !nuc_is_static_float(other) || !nuc_same_sizes(&other->vals[0], &node->vals[0]) ||
+        !nuc_same_sizes(&x->vals[0], &node->vals[0]) || !is_normalized(node, DEEPEST))
+        return false;
+    const struct nuc_arg *list = nuc_arg_at(x, NUC_ARG(CAT, tensors));
+    uint32_t n_static = 0;
+    for (uint32_t i = 0; i < list->count; i++)
+        n_static += nuc_is_static_float(list->u.nodes[i]);
+    return n_static > 0 && n_static < list->count;
+}
+
+/* The concatenation of sums, those of constants computed. */
+static struct nuc_node *to_sums_of_parts(struct nuc_graph *g, struct nuc_node *node)
+{
+    struct nuc_node *x = nuc_operand(g, node, NUC_SELF);
+    const struct nuc_arg *list = nuc_arg_at(x, NUC_ARG(CAT, tensors));
+    uint32_t dim = (uint32_t)nuc_dim(x, NUC_ARG(CAT, dim), 0, x->vals[0].rank);
+    struct nuc_node **parts = nuc_alloc_array(g->cx, list->count, sizeof(struct nuc_node *));
+    int64_t *at = nuc_alloc_array(g->cx, (size_t)x->vals[0].sizes[dim], sizeof *at), start = 0;
+
+    for (int64_t i = 0; i < x->vals[0].sizes[dim]; i++)
+        at[i] = i;
+    for (uint32_t i = 0; i < list->count; i++) {
+        struct nuc_node *part = list->u.nodes[i];
+        int64_t n = part->vals[0].sizes[dim];
+        struct nuc_node *rest =
+            taken(g, node, nuc_operand(g, node, NUC_OTHER), (struct nuc_places){at + start, n, dim});
+        parts[i] = nuc_emit_like(g, node, node, NUC_ARGS(nuc_node_arg(part), nuc_node_arg(rest)));
+        if (nuc_is_static(part))
+            parts[i] = nuc_insert_floats(g, node, nuc_known_value(g, parts[i]), parts[i]->vals[0].sizes,
+                                         parts[i]->vals[0].rank);
+        start += n;
+    }
+    return nuc_insert_cat(g, node, parts, list->count, dim);
+}
+
 /* ---- the forms ---- */
 
 const struct nuc_npu_form nuc_row_forms[] = {
-    {NUC_OP_SLICE, to_layer_of_part, is_part_of_layer},
-    {NUC_OP_SLICE, to_operator_of_part, is_part_of_operator},
-    {NUC_OP_INDEX, to_operator_of_part, is_part_of_operator},
-    {NUC_OP_LINEAR, to_padded_layer, is_layer_of_padded},
-    {NUC_OP_LAYER_NORM, to_norm_of_unknown, is_norm_of_known},
-    {NUC_OP_RMS_NORM, to_norm_of_unknown, is_norm_of_known},
-    {.build = NULL},
+    {NUC_OP_SLICE, to_layer_of_part, is_part_of_layer},       {NUC_OP_SLICE, to_operator_of_part, is_part_of_operator},
+    {NUC_OP_INDEX, to_operator_of_part, is_part_of_operator}, {NUC_OP_LINEAR, to_padded_layer, is_layer_of_padded},
+    {NUC_OP_ADD, to_sums_of_parts, is_sum_of_known},          {NUC_OP_LAYER_NORM, to_norm_of_unknown, is_norm_of_known},
+    {NUC_OP_RMS_NORM, to_norm_of_unknown, is_norm_of_known},  {.build = NULL},
 };
