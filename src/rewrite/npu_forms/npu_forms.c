@@ -5,6 +5,17 @@
 
 /* ---- quotients ---- */
 
+/* What a quotient by few values has at least for each of them. */
+#define LEAST_QUOTIENTS 4
+
+bool nuc_divides_by_few(const struct nuc_node *node)
+{
+    const struct nuc_node *a = nuc_arg_node(node, NUC_SELF), *b = nuc_arg_node(node, NUC_OTHER);
+
+    return nuc_is_real_value(node) && nuc_is_real_value(a) && nuc_is_real_value(b) && !nuc_is_static(b) &&
+           LEAST_QUOTIENTS * nuc_elements(&b->vals[0]) <= nuc_elements(&node->vals[0]);
+}
+
 /*
  * a / sqrt(b), where the CPU would divide in int8: the inverse in int8 has half a step of 1/255 of its range, which
  * float on the CPU has not; its int8 kernels err more.
@@ -17,15 +28,10 @@ static bool is_over_root(const struct nuc_support *s, const struct nuc_node *nod
            root->op == NUC_OP_SQRT && root->n_users == 1;
 }
 
-/* a / b, of which each value divides several: the NPU multiplies them with the inverse. */
-#define LEAST_QUOTIENTS 4
-
+/* a / b, where the NPU multiplies with the inverse. */
 static bool is_over_few(const struct nuc_support *s, const struct nuc_node *node)
 {
-    const struct nuc_node *a = nuc_arg_node(node, NUC_SELF), *b = nuc_arg_node(node, NUC_OTHER);
-
-    return s->divides_in_int8 && nuc_is_real_value(node) && nuc_is_real_value(a) && nuc_is_real_value(b) &&
-           !nuc_is_static(b) && LEAST_QUOTIENTS * nuc_elements(&b->vals[0]) <= nuc_elements(&node->vals[0]);
+    return s->divides_in_int8 && nuc_divides_by_few(node);
 }
 
 static struct nuc_node *to_times_inverse(struct nuc_graph *g, struct nuc_node *node)

@@ -21,6 +21,9 @@ extern const struct nuc_npu_form nuc_linear_map_forms[], nuc_sum_forms[], nuc_co
     nuc_softmax_forms[], nuc_row_forms[], nuc_window_forms[], nuc_matrix_forms[], nuc_broadcast_forms[],
     nuc_stride_forms[], nuc_move_forms[];
 
+/* A quotient each of whose divisors, which are computed, divides several values. */
+bool nuc_divides_by_few(const struct nuc_node *node);
+
 /* Whether the NPU takes a reshape to that number of dimensions. */
 bool nuc_can_view(const struct nuc_support *s, uint32_t rank);
 

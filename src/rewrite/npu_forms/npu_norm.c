@@ -736,9 +736,6 @@ static struct nuc_node *form_root(const struct nuc_support *s, struct nuc_node *
 
 /* ---- quotients by few values that are positive, as by a mean of norms ---- */
 
-/* What a quotient by few values has at least for each of them. */
-#define LEAST_QUOTIENTS 4
-
 #define MOST_STEPS 8
 
 /* A layer that adds up what it reads, as a mean of the channels is one. */
@@ -801,11 +798,7 @@ static bool is_positive(struct nuc_graph *g, struct nuc_node *value)
 
 static bool form_quotient_applies(const struct nuc_support *s, const struct nuc_node *node)
 {
-    struct nuc_node *by = nuc_arg_node(node, NUC_OTHER);
-
-    return is_asked_for(s, node) && nuc_is_float_value(node) && nuc_is_float_value(nuc_arg_node(node, NUC_SELF)) &&
-           nuc_is_float_value(by) && !nuc_is_static(by) &&
-           LEAST_QUOTIENTS * nuc_elements(&by->vals[0]) <= nuc_elements(&node->vals[0]) && is_positive(s->g, by);
+    return is_asked_for(s, node) && nuc_divides_by_few(node) && is_positive(s->g, nuc_arg_node(node, NUC_OTHER));
 }
 
 static struct nuc_node *form_quotient(const struct nuc_support *s, struct nuc_node *node)
