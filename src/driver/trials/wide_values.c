@@ -20,7 +20,7 @@
 #define SURE 2.0
 
 /* What twice the cycles have to gain, in dB; the error that nobody asks less of, 50 dB; one of little use, 10 dB. */
-#define OF_TWICE_THE_CYCLES 10.0
+#define OF_TWICE_THE_CYCLES 15.0
 #define FAINT 1e-5
 #define POOR 0.1
 
@@ -129,10 +129,10 @@ static bool try_widths(const struct nuc_model *prepared, const bool *wide, enum 
     return can;
 }
 
-/* Decibels of an error that is faint already count for little, those of outputs of little use three times. */
+/* Decibels of an error that is faint already count for little, those of outputs of little use five times. */
 static double felt(double error)
 {
-    return (error + FAINT) * (1 + error / POOR) * (1 + error / POOR);
+    return (error + FAINT) * pow(1 + error / POOR, 4);
 }
 
 /*
