@@ -19,14 +19,20 @@
 /* Standard errors of the mean gain of the samples that they have to gain more than. */
 #define SURE 2.0
 
+/* Or so many samples, each of which gains it. */
+#define MANY 6
+
 /* What twice the cycles have to gain, in dB; the error that nobody asks less of, 50 dB; one of little use, 10 dB. */
 #define OF_TWICE_THE_CYCLES 15.0
 #define FAINT 1e-5
 #define POOR 0.1
 
 /* Estimates are not exact: proposals that are tried, and what the next may take of the cycles of the one before. */
-#define MOST_TRIALS 4
+#define MOST_TRIALS 5
 #define NEXT_SHARE 0.25
+
+/* What the first may take, in cycles of int8. */
+#define MOST_TIMES 15.0
 
 /* The same of int16 that the user asks for, and how much of the limit is near enough to it. */
 #define MOST_MIXED_TRIALS 5
@@ -156,21 +162,23 @@ static double whole(double error)
 }
 
 /*
- * The first surely has an error so many times less than the other, in the mean of the samples or of their decibels:
- * where few samples make most of the error, that of the others is the better evidence. Of errors as `of` has them.
+ * The first surely has an error so many times less than the other, in the mean of the samples, or of their decibels:
+ * where few samples make most of the error, that of the others is the better evidence; or in each of many samples, of
+ * which one that gains far more makes both means doubtful. Of errors as `of` has them.
  */
 static bool gains(const struct outcome *with, const struct outcome *without, double factor, double (*of)(double))
 {
-    double linear[NUC_CHOICE_MOST], logarithmic[NUC_CHOICE_MOST];
+    double linear[NUC_CHOICE_MOST], logarithmic[NUC_CHOICE_MOST], least = INFINITY;
     size_t n = with->n_samples < without->n_samples ? with->n_samples : without->n_samples;
 
     for (size_t k = 0; k < n; k++) {
         double before = of(without->errors[k]) / factor, after = of(with->errors[k]);
         linear[k] = before - after;
         logarithmic[k] = log(before / after);
+        least = fmin(least, logarithmic[k]);
     }
     return of(without->error) > factor * of(with->error) &&
-           (nuc_sure_gain(linear, n, SURE) > 0 || nuc_sure_gain(logarithmic, n, SURE) > 0);
+           (nuc_sure_gain(linear, n, SURE) > 0 || nuc_sure_gain(logarithmic, n, SURE) > 0 || (n >= MANY && least > 0));
 }
 
 /* ---- proposals ---- */
@@ -225,7 +233,9 @@ static bool pays(const struct widening *w, const struct outcome *with, const str
 /* Beyond the cycles of int8: what no error at all would be worth. */
 static double most_cycles(const struct widening *w)
 {
-    return (double)w->int8.cycles * (pow(felt(w->int8.error) / felt(0), 10 * log10(2) / OF_TWICE_THE_CYCLES) - 1);
+    double times = pow(felt(w->int8.error) / felt(0), 10 * log10(2) / OF_TWICE_THE_CYCLES) - 1;
+
+    return fmin(times, MOST_TIMES) * (double)w->int8.cycles;
 }
 
 /* A proposal that surely pays, of some that are estimated to take ever fewer cycles the one that is worth most. */
