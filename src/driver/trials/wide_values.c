@@ -168,7 +168,7 @@ static double whole(double error)
  */
 static bool gains(const struct outcome *with, const struct outcome *without, double factor, double (*of)(double))
 {
-    double linear[NUC_CHOICE_MOST], logarithmic[NUC_CHOICE_MOST], least = INFINITY;
+    double linear[NUC_CHOICE_MOST], logarithmic[NUC_CHOICE_MOST], least = (double)INFINITY;
     size_t n = with->n_samples < without->n_samples ? with->n_samples : without->n_samples;
 
     for (size_t k = 0; k < n; k++) {
