@@ -243,10 +243,11 @@ static bool merge(struct nuc_graph *g, struct nuc_node *node)
 static bool drop_zeros(struct nuc_graph *g, struct nuc_node *node)
 {
     struct nuc_node *terms[] = {nuc_operand(g, node, NUC_SELF), nuc_arg_node(node, NUC_OTHER)};
+    const bool commutes = node->op == NUC_OP_ADD && nuc_numbers_equal(nuc_scalar(node, NUC_ARG(ADD, alpha), 1), 1);
 
     for (size_t k = 0; k < 2 && terms[1] != NULL; k++) {
         const struct nuc_node *zeros = terms[!k];
-        if ((k == 1 && node->op == NUC_OP_SUB) || !nuc_is_static_float(zeros) || nuc_is_static(terms[k]) ||
+        if ((k == 1 && !commutes) || !nuc_is_static_float(zeros) || nuc_is_static(terms[k]) ||
             terms[k]->vals[0].dtype != node->vals[0].dtype || !nuc_same_sizes(&terms[k]->vals[0], &node->vals[0]))
             continue;
         const float *values = nuc_const_contiguous(g, zeros);
