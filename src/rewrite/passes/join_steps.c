@@ -79,10 +79,12 @@ static bool is_same_argument(struct nuc_graph *g, const struct nuc_arg *a, const
                                      : a->kind == NUC_ARG_NONE;
 }
 
-/* Behind the dimension of the steps, or a number: it is the same beside all of them. */
+/* Behind the dimension of the steps, or a number that leaves the step its dimensions: it is the same beside all. */
 static bool stands_beside(const struct nuc_node *node, const struct step *s)
 {
-    return nuc_elements(&node->vals[0]) == 1 || node->vals[0].rank < s->taken.of->vals[0].rank - (uint32_t)s->taken.dim;
+    const uint32_t rank = s->taken.of->vals[0].rank;
+
+    return node->vals[0].rank <= rank - (nuc_elements(&node->vals[0]) == 1 ? s->squeezed : (uint32_t)s->taken.dim + 1);
 }
 
 /* An operand that is a step is one of the same value; what else there is is the same. */
