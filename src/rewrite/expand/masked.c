@@ -7,7 +7,8 @@
 
 #include "ir/shapes/shapes.h"
 #include "rewrite/expand/expand.h"
-#include "rewrite/formula/term.h"
+#include "rewrite/formula/formula.h"
+#include "rewrite/recognize/written.h"
 
 static const struct nuc_node *mask_in(const struct nuc_node *node, uint32_t arg)
 {
@@ -19,17 +20,10 @@ static const struct nuc_node *mask_in(const struct nuc_node *node, uint32_t arg)
 
 #define MOST_OPERATORS 4 /* of a mask that is written twice, one behind the other */
 
-static bool is_same_number(struct nuc_graph *g, const struct nuc_node *a, const struct nuc_node *b)
-{
-    return nuc_is_static(a) && nuc_is_static(b) && a->input_kind == NUC_CONSTANT && b->input_kind == NUC_CONSTANT &&
-           a->vals[0].dtype == b->vals[0].dtype && nuc_elements(&a->vals[0]) == 1 && nuc_elements(&b->vals[0]) == 1 &&
-           memcmp(nuc_const_contiguous(g, a), nuc_const_contiguous(g, b), nuc_dtype_size(a->vals[0].dtype)) == 0;
-}
-
 /* Written twice, as in y[y < 0] = f(y[y < 0]), it is one mask unless something is written in between. */
 static bool is_same_mask(struct nuc_graph *g, const struct nuc_node *a, const struct nuc_node *b, int depth)
 {
-    if (a == b || is_same_number(g, a, b))
+    if (nuc_is_same_number(g, a, b))
         return true;
     if (depth == 0 || !nuc_is_call(a) || a->op != b->op || a->n_args != b->n_args)
         return false;

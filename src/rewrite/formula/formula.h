@@ -82,4 +82,7 @@ enum nuc_op nuc_formula_carrier(struct nuc_context *cx, enum nuc_formula_use use
  */
 void nuc_formulas_check(struct nuc_context *cx);
 
+/* Whether two values are equal: numbers by value, tensors by being one node. */
+bool nuc_same_value(const struct nuc_arg *a, const struct nuc_arg *b);
+
 #endif

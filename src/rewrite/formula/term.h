@@ -166,9 +166,6 @@ bool nuc_formula_condition(struct nuc_formula_site *s, struct nuc_term *t);
 /* What a call of the graph's dialect means. */
 const struct nuc_callee *nuc_formula_callee(const struct nuc_formula_site *s, struct nuc_term *t);
 
-/* Whether two values are equal: numbers by value, tensors by being one node. */
-bool nuc_same_value(const struct nuc_arg *a, const struct nuc_arg *b);
-
 /* ---- operators ---- */
 
 /* Whether name(args) calls the operator: a base name as in "aten.NAME.overload", or one with its overload. */

@@ -8,6 +8,7 @@
 
 #include "ir/args.h"
 #include "ir/op_list.h"
+#include "rewrite/formula/formula.h"
 #include "rewrite/insert.h"
 #include "rewrite/pass_list.h"
 #include "rewrite/recognize/written.h"
@@ -56,27 +57,11 @@ static bool read_step(const struct nuc_node *node, struct step *s)
                       s->taken.of->vals[0].sizes[s->taken.dim] == other.taken.of->vals[0].sizes[s->taken.dim]);
 }
 
-/* One number is as good as another one of the same value. */
-static bool is_same_static(struct nuc_graph *g, const struct nuc_node *a, const struct nuc_node *b)
-{
-    double number, other;
-
-    return a == b ? nuc_is_static(a)
-                  : nuc_number_of(g, a, &number) && nuc_number_of(g, b, &other) && nuc_numbers_equal(number, other);
-}
-
 static bool is_same_argument(struct nuc_graph *g, const struct nuc_arg *a, const struct nuc_arg *b)
 {
-    if (a->kind != b->kind)
-        return false;
-    if (a->kind == NUC_ARG_NODE)
-        return is_same_static(g, a->u.node, b->u.node);
-    if (a->kind == NUC_ARG_INTS)
-        return a->count == 1 && b->count == 1 && a->u.ints[0] == b->u.ints[0];
-    return a->kind == NUC_ARG_FLOAT  ? nuc_numbers_equal(a->u.f, b->u.f)
-           : a->kind == NUC_ARG_INT  ? a->u.i == b->u.i
-           : a->kind == NUC_ARG_BOOL ? a->u.b == b->u.b
-                                     : a->kind == NUC_ARG_NONE;
+    if (a->kind == NUC_ARG_NODE && b->kind == NUC_ARG_NODE)
+        return a->u.node != NULL && nuc_is_static(a->u.node) && nuc_is_same_number(g, a->u.node, b->u.node);
+    return a->kind == b->kind && (a->kind != NUC_ARG_INTS || a->count == 1) && nuc_same_value(a, b);
 }
 
 /* Behind the dimension of the steps, or a number that leaves the step its dimensions: it is the same beside all. */

@@ -1,57 +1,35 @@
 /* An operator that computes once more what another one has computed of the same values. */
 #include <string.h>
 
-#include "ir/args.h"
+#include "rewrite/formula/formula.h"
 #include "rewrite/pass_list.h"
 #include "rewrite/recognize/written.h"
 #include "rewrite/rewrite.h"
-
-/* Also numbers, of which each place has a constant of its own. */
-static bool is_same_value(struct nuc_graph *g, const struct nuc_node *a, const struct nuc_node *b)
-{
-    double number, other;
-
-    if (a == b)
-        return true;
-    return a != NULL && b != NULL && nuc_is_static(a) && nuc_is_static(b) && a->vals[0].dtype == b->vals[0].dtype &&
-           nuc_same_sizes(&a->vals[0], &b->vals[0]) && nuc_number_of(g, a, &number) && nuc_number_of(g, b, &other) &&
-           nuc_numbers_equal(number, other);
-}
 
 static bool is_same_argument(struct nuc_graph *g, const struct nuc_arg *a, const struct nuc_arg *b)
 {
     if (a->kind != b->kind || a->count != b->count)
         return false;
-    switch (a->kind) {
+    switch ((int)a->kind) {
     case NUC_ARG_NODE:
-        return is_same_value(g, a->u.node, b->u.node);
+        return nuc_is_same_number(g, a->u.node, b->u.node);
     case NUC_ARG_NODES:
         for (uint32_t i = 0; i < a->count; i++) {
-            if (!is_same_value(g, a->u.nodes[i], b->u.nodes[i]))
+            if (!nuc_is_same_number(g, a->u.nodes[i], b->u.nodes[i]))
                 return false;
         }
         return true;
     case NUC_ARG_INT:
         return a->u.i == b->u.i;
-    case NUC_ARG_INTS:
-        return a->count == 0 || memcmp(a->u.ints, b->u.ints, a->count * sizeof *a->u.ints) == 0;
-    case NUC_ARG_FLOAT:
-        return nuc_numbers_equal(a->u.f, b->u.f);
+    case NUC_ARG_FLOAT: /* not as numbers: neither is NaN any number nor 0 as good as -0 */
+        return memcmp(&a->u.f, &b->u.f, sizeof a->u.f) == 0;
     case NUC_ARG_FLOATS:
         return a->count == 0 || memcmp(a->u.floats, b->u.floats, a->count * sizeof *a->u.floats) == 0;
-    case NUC_ARG_BOOL:
-        return a->u.b == b->u.b;
-    case NUC_ARG_STRING:
-        return strcmp(a->u.string, b->u.string) == 0;
-    case NUC_ARG_DTYPE:
-        return a->u.dtype == b->u.dtype;
-    case NUC_ARG_MEMORY_FORMAT:
-        return a->u.memory_format == b->u.memory_format;
-    case NUC_ARG_NONE:
     case NUC_ARG_OTHER:
-        break;
+        return true;
+    default:
+        return nuc_same_value(a, b);
     }
-    return true;
 }
 
 static bool is_equal(struct nuc_graph *g, const struct nuc_node *a, const struct nuc_node *b)

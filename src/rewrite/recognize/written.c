@@ -1,6 +1,7 @@
 #include "rewrite/recognize/written.h"
 
 #include <math.h>
+#include <string.h>
 
 #include "ir/args.h"
 
@@ -18,6 +19,15 @@ bool nuc_number_of(struct nuc_graph *g, const struct nuc_node *node, double *val
     else
         return false;
     return true;
+}
+
+bool nuc_is_same_number(struct nuc_graph *g, const struct nuc_node *a, const struct nuc_node *b)
+{
+    if (a == b)
+        return true;
+    return a != NULL && b != NULL && nuc_is_static(a) && nuc_is_static(b) && a->vals[0].dtype == b->vals[0].dtype &&
+           nuc_same_sizes(&a->vals[0], &b->vals[0]) && nuc_elements(&a->vals[0]) == 1 &&
+           memcmp(nuc_const_contiguous(g, a), nuc_const_contiguous(g, b), nuc_dtype_size(a->vals[0].dtype)) == 0;
 }
 
 bool nuc_is_number(double value, double wanted)

@@ -10,6 +10,10 @@
 /* A constant of one element. */
 bool nuc_number_of(struct nuc_graph *g, const struct nuc_node *node, double *value);
 
+/* Whether both are one node, or constants of one element with the same bytes, of which each place has one of its own.
+ */
+bool nuc_is_same_number(struct nuc_graph *g, const struct nuc_node *a, const struct nuc_node *b);
+
 /* As far as models write numbers out: 1.41421 is a root of 2. */
 bool nuc_is_number(double value, double wanted);
 
