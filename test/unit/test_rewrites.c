@@ -116,15 +116,29 @@ static void to_constant_weights_on_cpu(struct nuc_graph *g)
         nuc_refresh_layouts(g);
 }
 
+static void set_width(struct nuc_graph *g, struct nuc_node *node, enum nuc_width width)
+{
+    struct nuc_source *source = nuc_copy(g->cx, node->source, sizeof *source);
+
+    source->width = width;
+    node->source = source;
+}
+
 /* Products that stay in float because int8 is too narrow for them. */
 static void wide_products(struct nuc_graph *g)
 {
-    for (struct nuc_node *n = g->first; n != NULL; n = n->next) {
-        struct nuc_source *source = nuc_copy(g->cx, n->source, sizeof *source);
-        source->width = n->op == NUC_OP_MUL ? NUC_WIDTH_FLOAT : NUC_WIDTH_OPEN;
-        n->source = source;
-    }
+    for (struct nuc_node *n = g->first; n != NULL; n = n->next)
+        set_width(g, n, n->op == NUC_OP_MUL ? NUC_WIDTH_FLOAT : NUC_WIDTH_OPEN);
     nuc_fold_channel_scales(g);
+}
+
+/* By --precision of what is named so. */
+static void merge_narrow(struct nuc_graph *g)
+{
+    for (struct nuc_node *n = g->first; n != NULL; n = n->next)
+        set_width(g, n, strncmp(n->name, "wide", 4) == 0 ? NUC_WIDTH_INT16 : NUC_WIDTH_OPEN);
+    nuc_merge_equal(g);
+    nuc_merge_convs(g);
 }
 
 static const struct stage stages[] = {
@@ -148,6 +162,7 @@ static const struct stage stages[] = {
     {.name = "written", .passes = {&nuc_written_passes}},
     {.name = "int8", .passes = {&nuc_int8_passes}},
     {.name = "wide-products", .run = wide_products},
+    {.name = "merge-narrow", .run = merge_narrow},
     {.name = "quantized", .passes = {&nuc_quantized_passes, &nuc_archive_passes}},
     {.name = "orders", .passes = {&nuc_order_passes}},
     {.name = "edge", .passes = {&nuc_edge_passes}},

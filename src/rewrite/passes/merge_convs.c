@@ -1,7 +1,7 @@
 /*
  * The sum of two convolutions of one value, one of which may be the value itself or its batch norm, is one convolution
  * with the sum of their kernels: blocks that are trained with parallel branches (RepVGG, MobileOne, RepViT), of which
- * the smaller kernels lie within the largest.
+ * the smaller kernels lie within the largest. Branches of other widths than the sum, as the user has decided, stay.
  *
  * One kernel has one step for each channel. Beside a weight of 1 for the value itself many small weights are rounded
  * more than alone; on the other hand nobody rounds what the branches make. Weights of the same size are compared by
@@ -69,7 +69,8 @@ static bool read_branch(struct nuc_graph *g, const struct sum *s, struct nuc_nod
 {
     *b = (struct branch){
         .factor = factor, .groups = s->channels, .stride = {1, 1, 1}, .dilation = {1, 1, 1}, .kernel = {1, 1, 1}};
-    if (!nuc_same_sizes(&node->vals[0], &s->node->vals[0]))
+    if (!nuc_same_sizes(&node->vals[0], &s->node->vals[0]) ||
+        (node != s->input && node->source->width != s->node->source->width))
         return false;
     if (node == s->input) {
         float *ones = nuc_alloc_array(g->cx, (size_t)s->channels, sizeof *ones);

@@ -1,4 +1,4 @@
-/* An operator that computes once more what another one has computed of the same values. */
+/* An operator that computes once more, in the same width, what another one has computed of the same values. */
 #include <string.h>
 
 #include "rewrite/formula/formula.h"
@@ -34,7 +34,8 @@ static bool is_same_argument(struct nuc_graph *g, const struct nuc_arg *a, const
 
 static bool is_equal(struct nuc_graph *g, const struct nuc_node *a, const struct nuc_node *b)
 {
-    bool same = a->op == b->op && a->in_place == b->in_place && a->n_args == b->n_args;
+    bool same =
+        a->op == b->op && a->in_place == b->in_place && a->source->width == b->source->width && a->n_args == b->n_args;
 
     for (uint32_t i = 0; same && i < a->n_args; i++)
         same = is_same_argument(g, &a->args[i], &b->args[i]);
