@@ -166,6 +166,7 @@ struct nuc_source {
     const char *form;     /* "rows 0 to 7": which part of that value; NULL: all of it */
     enum nuc_width width; /* of its values */
     const char *wide;     /* why: "int8 loses 7.5 dB here on 32 samples held out"; NULL: nothing is said */
+    bool is_centred;      /* its rows lost their mean, which the float model's have */
 };
 
 /* Tensor format of a value on the NPU's side (specs of the reference backend: CF becomes N..C). */

@@ -162,12 +162,12 @@ static bool shows_range(const struct nuc_calibration *c, const struct nuc_node *
                         uint32_t group)
 {
     enum nuc_mask kind;
-    const struct nuc_node *mask = nuc_added_mask(c->g, user, &kind);
 
     if (group == NUC_NO_GROUP || c->sharing->output_group[user->id] != group)
         return false;
     if (nuc_moves_values(user) || nuc_op_is_in(user->op, NUC_CLAMPS))
         return c->unseen[user->id];
+    const struct nuc_node *mask = nuc_added_mask(c->g, user, &kind);
     return (mask != NULL && mask != value && kind == NUC_MASK_HIDES) || nuc_commutes_with_clamp(user);
 }
 

@@ -142,7 +142,7 @@ static void find_norms(struct trying *t, struct nuc_model *prepared)
         t->norm_ops[t->n_norms] = n->op;
         t->norms[t->n_norms++] = nuc_strdup_out(prepared->c->cx, t->arena, n->name);
     }
-    t->has_streams = t->n_norms > 0 && nuc_centre_rows(nuc_graph_copy(prepared->graph));
+    t->has_streams = t->n_norms > 0 && nuc_can_centre_rows(prepared->graph);
 }
 
 /*

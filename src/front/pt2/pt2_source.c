@@ -88,6 +88,7 @@ struct nuc_source *nuc_read_source(struct nuc_context *cx, const struct nuc_json
     struct nuc_json name = nuc_json_maybe_member(metadata, "nucleon_label");
     struct nuc_json in_float = nuc_json_maybe_member(metadata, "nucleon_wide");
     struct nuc_json int16 = nuc_json_maybe_member(metadata, "nucleon_int16");
+    struct nuc_json centred = nuc_json_maybe_member(metadata, "nucleon_centred");
     const char *trace = nuc_json_maybe_text(&stack_trace), *modules = nuc_json_maybe_text(&module_stack);
     const char *first_call = nuc_json_maybe_text(&call), *label = nuc_json_maybe_text(&name);
     const char *why_float = nuc_json_maybe_text(&in_float), *why_int16 = nuc_json_maybe_text(&int16);
@@ -101,6 +102,7 @@ struct nuc_source *nuc_read_source(struct nuc_context *cx, const struct nuc_json
         source->first_call = nuc_strdup(cx, first_call);
     if (label != NULL)
         source->label = nuc_plain_text(cx, nuc_strdup(cx, label));
+    source->is_centred = centred.type == NUC_JSON_TRUE;
     if (wide != NULL) {
         source->width = why_float != NULL ? NUC_WIDTH_FLOAT : NUC_WIDTH_INT16;
         source->wide = nuc_plain_text(cx, nuc_strdup(cx, wide));

@@ -229,8 +229,8 @@ static void put_results(struct nuc_pt2_writer *w, json_t *json, const struct nuc
 
 /*
  * The form of Python's traceback and of torch's module stack: key, path and type of each module, between commas. The
- * call that the node is made of, where its name does not say it, the label and why the operator stays in float, or in
- * int16, are for readers of ours; torch passes them by.
+ * call that the node is made of, where its name does not say it, the label, why the operator stays in float, or in
+ * int16, and that its rows have no mean are for readers of ours; torch passes them by.
  */
 static void put_metadata(struct nuc_pt2_writer *w, json_t *json, const struct nuc_node *node)
 {
@@ -245,6 +245,8 @@ static void put_metadata(struct nuc_pt2_writer *w, json_t *json, const struct nu
     if (source->wide != NULL && nuc_is_operator(node))
         nuc_put_string(w->cx, metadata, source->width == NUC_WIDTH_INT16 ? "nucleon_int16" : "nucleon_wide",
                        source->wide);
+    if (source->is_centred && nuc_is_operator(node))
+        nuc_put_bool(w->cx, metadata, "nucleon_centred", true);
     if (source->file != NULL && strchr(source->file, '\n') == NULL && strstr(source->file, "\", line ") == NULL)
         nuc_put_string(w->cx, metadata, "stack_trace",
                        nuc_format(w->cx, "  File \"%s\", line %d, in forward\n", source->file, source->line));

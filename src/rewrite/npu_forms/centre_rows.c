@@ -141,7 +141,10 @@ static struct nuc_node *centred(struct nuc_graph *g, const struct nuc_node *cons
 static void take_off_mean(struct nuc_graph *g, struct nuc_node *value, uint32_t dim)
 {
     struct terms t = terms_of(value, dim);
+    struct nuc_source *source = nuc_copy(g->cx, value->source, sizeof *source);
 
+    source->is_centred = true;
+    value->source = source;
     for (uint32_t i = 0; i < value->n_users; i++)
         value->users[i]->is_centred |= is_norm_of(value->users[i], value, dim);
     for (uint32_t i = 0; i < t.count; i++) {
@@ -152,11 +155,13 @@ static void take_off_mean(struct nuc_graph *g, struct nuc_node *value, uint32_t 
         nuc_replace_uses(g, value, centred(g, value, dim), NULL);
 }
 
-bool nuc_centre_rows(struct nuc_graph *g)
+/* Walks that go over all values from the norms; returns whether one finds rows that can lose their mean. */
+static bool find_rows(struct nuc_graph *g, bool takes_off)
 {
     const uint32_t n_ids = g->next_id;
     struct connected c = {.g = g};
     uint32_t n_norms;
+    bool found = false;
     struct nuc_node **norms = nuc_collect(g, NUC_OPS(NUC_OP_LAYER_NORM), &n_norms);
 
     c.values = nuc_alloc_array(g->cx, n_ids, sizeof(struct nuc_node *));
@@ -168,10 +173,20 @@ bool nuc_centre_rows(struct nuc_graph *g)
         if (norms[k]->is_centred || c.places[value->id] > 0 || !is_norm_of(norms[k], value, last) ||
             !connect(&c, value, last))
             continue;
-        for (uint32_t i = c.first; i < c.count; i++)
+        found = true;
+        for (uint32_t i = c.first; i < c.count && takes_off; i++)
             take_off_mean(g, c.values[i], c.dims[c.values[i]->id]);
     }
-    if (g->next_id > n_ids)
+    return found;
+}
+
+bool nuc_can_centre_rows(struct nuc_graph *g)
+{
+    return find_rows(g, false);
+}
+
+void nuc_centre_rows(struct nuc_graph *g)
+{
+    if (find_rows(g, true))
         nuc_remove_dead(g);
-    return g->next_id > n_ids;
 }

@@ -36,9 +36,12 @@ bool nuc_take_fewer_rows(const struct nuc_support *s);
 
 /*
  * Takes the mean off what is normalized over its channels: off the weights of all that writes it, where nothing but
- * layer norms reads it, perhaps behind sums and moves. These need not, then. Returns whether there are any.
+ * layer norms reads it, perhaps behind sums and moves. These need not, then.
  */
-bool nuc_centre_rows(struct nuc_graph *g);
+void nuc_centre_rows(struct nuc_graph *g);
+
+/* Whether there are such rows. */
+bool nuc_can_centre_rows(struct nuc_graph *g);
 
 /*
  * Whether the norm has a form that takes fewer cycles, and that s->norms asks for; what it is made of, NULL where there

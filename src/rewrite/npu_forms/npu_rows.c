@@ -565,13 +565,16 @@ static bool is_sum_of_known(const struct nuc_support *s, const struct nuc_node *
 
     (void)s;
     if (!nuc_is_float_value(node) || node->in_place || !nuc_is_float_value(x) || x->op != NUC_OP_CAT ||
-        !nuc_is_static_float(other) || !nuc_same_sizes(&other->vals[0], &node->vals[0]) ||
+        nuc_is_written(x) || !nuc_is_static_float(other) || !nuc_same_sizes(&other->vals[0], &node->vals[0]) ||
         !nuc_same_sizes(&x->vals[0], &node->vals[0]) || !is_normalized(node, DEEPEST))
         return false;
     const struct nuc_arg *list = nuc_arg_at(x, NUC_ARG(CAT, tensors));
     uint32_t n_static = 0;
-    for (uint32_t i = 0; i < list->count; i++)
+    for (uint32_t i = 0; i < list->count; i++) {
+        if (nuc_is_written(list->u.nodes[i]))
+            return false;
         n_static += nuc_is_static_float(list->u.nodes[i]);
+    }
     return n_static > 0 && n_static < list->count;
 }
 
