@@ -31,9 +31,14 @@ void nuc_index_reserve(struct nuc_context *cx, struct nuc_index *x, size_t count
     if (larger.size == x->size)
         return;
     larger.slots = nuc_alloc_array(cx, larger.size, sizeof *larger.slots);
+    /* From a free slot on, so that those of one hash that lie over the end keep their order. */
+    uint32_t start = 0;
+    while (start < x->size && x->slots[start].place != 0)
+        start++;
     for (uint32_t i = 0; i < x->size; i++) {
-        if (x->slots[i].place != 0)
-            put(&larger, x->slots[i]);
+        const struct nuc_index_slot slot = x->slots[(start + i) & (x->size - 1)];
+        if (slot.place != 0)
+            put(&larger, slot);
     }
     nuc_index_free(cx, x);
     *x = larger;

@@ -278,7 +278,29 @@ static void places_are_found_by_hash(void **state)
     nuc_context_free(cx);
 }
 
+/* Also those of a hash whose slots go on at the other end of the table when it grows. */
+static void places_of_one_hash_keep_their_order(void **state)
+{
+    struct nuc_context *cx = nuc_context_new(NULL);
+
+    (void)state;
+    for (uint32_t number = 0; number < 256; number++) {
+        struct nuc_index x = {.slots = NULL};
+        for (uint32_t i = 0; i < 100; i++)
+            nuc_index_add(cx, &x, nuc_index_number(number), i);
+        struct nuc_index_search s = nuc_index_search(&x, nuc_index_number(number));
+        for (uint32_t i = 0; i < 100; i++) {
+            assert_true(nuc_index_next(&s));
+            assert_int_equal(s.place, i);
+        }
+        assert_false(nuc_index_next(&s));
+        nuc_index_free(cx, &x);
+    }
+    nuc_context_free(cx);
+}
+
 RUN_TESTS(cmocka_unit_test(every_allocation_may_fail), STATE_TEST(failure_pops_and_is_one_line),
           STATE_TEST(long_messages_keep_their_end), cmocka_unit_test(sub_arenas_are_freed_once),
           STATE_TEST(files_are_written_whole), cmocka_unit_test(grown_arrays_hold_one_block),
-          cmocka_unit_test(threads_are_seen), cmocka_unit_test(places_are_found_by_hash))
+          cmocka_unit_test(threads_are_seen), cmocka_unit_test(places_are_found_by_hash),
+          cmocka_unit_test(places_of_one_hash_keep_their_order))
