@@ -5,10 +5,13 @@
 #include <sys/stat.h>
 #include <sys/wait.h>
 
+#include "front/pt2/pt2_write.h"
+#include "host/file.h"
 #include "nucleon/json.h"
 #include "nucleon/options.h"
 #include "nucleon/report.h"
 #include "nucleon/tune.h"
+#include "unit/quantized_text.h"
 
 #define MODEL NUCLEON_EXAMPLES "/digits/digits.pt2"
 #define SAMPLES NUCLEON_EXAMPLES "/digits/calibration.npz"
@@ -103,6 +106,44 @@ static void memory_gives_the_bytes_of_files(void **state)
     nuc_compiler_free(c);
     free(model.data);
     unlink(samples);
+    unlink(program);
+}
+
+/* Averages that get their parameters from a pass: they become operators of the NPU from a file, too. */
+static void averages_of_archives_are_the_same_from_files(void **state)
+{
+    static const char *const networks[] = {
+        "%x = input : float32[1, 8, 6, 9] ! 0.0625, 5\n%y = aten.adaptive_avg_pool2d.default(%dx, [1, 1])\n"
+        "%z = aten.flatten.using_ints(%y, 1) ! 0.01, -3",
+        "%x = input : float32[1, 8, 6, 9] ! 0.0625, 5\n%y = aten.avg_pool2d.default(%dx, [3, 3])\n"
+        "%z = aten.reshape.default(%y, [1, 48]) ! 0.01, -3",
+        "%x = input : float32[1, 8, 6, 9] ! 0.0625, 130, 0, 255, uint8\n"
+        "%y = aten.mean.dim(%dx, [2, 3]) ! 0.01, 125, 0, 255, uint8",
+    };
+    char archive[] = "/tmp/nucleon-test-XXXXXX.pt2", program[] = "/tmp/nucleon-test-XXXXXX.pte";
+
+    (void)state;
+    close(mkstemps(archive, 4));
+    close(mkstemps(program, 4));
+    for (size_t i = 0; i < sizeof networks / sizeof *networks; i++) {
+        struct nuc_context *cx = nuc_context_new(NULL);
+        struct nuc_compiler *c = new_compiler();
+        struct nuc_program_report report;
+        struct nuc_model *m;
+        const uint8_t *bytes;
+        size_t size;
+        struct nuc_pieces pieces = nuc_write_pt2(parse_quantized(cx, networks[i]));
+        nuc_write_pieces(cx, archive, &pieces);
+        assert_int_equal(nuc_model_open(c, archive, &m), NUC_OK);
+        assert_int_equal(nuc_compile_to_memory(m, NULL, &bytes, &size), NUC_OK);
+        assert_int_equal(nuc_compile_file(c, archive, NULL, program), NUC_OK);
+        assert_file_equal(program, bytes, size);
+        assert_int_equal(nuc_program_report(c, &report), NUC_OK);
+        assert_int_equal(report.n_operators_delegated, report.n_operators);
+        nuc_compiler_free(c);
+        nuc_context_free(cx);
+    }
+    unlink(archive);
     unlink(program);
 }
 
@@ -343,7 +384,8 @@ static void readers_may_go_away(void **state)
     nuc_compiler_free(c);
 }
 
-RUN_TESTS(cmocka_unit_test(memory_gives_the_bytes_of_files), cmocka_unit_test(other_float_types_stand_for_float),
-          cmocka_unit_test(reports_and_trials_take_data_in_memory), cmocka_unit_test(tuning_takes_data_in_memory),
-          cmocka_unit_test(misuse_is_reported), cmocka_unit_test(memory_may_run_out),
-          cmocka_unit_test(readers_may_go_away))
+RUN_TESTS(cmocka_unit_test(memory_gives_the_bytes_of_files),
+          cmocka_unit_test(averages_of_archives_are_the_same_from_files),
+          cmocka_unit_test(other_float_types_stand_for_float), cmocka_unit_test(reports_and_trials_take_data_in_memory),
+          cmocka_unit_test(tuning_takes_data_in_memory), cmocka_unit_test(misuse_is_reported),
+          cmocka_unit_test(memory_may_run_out), cmocka_unit_test(readers_may_go_away))

@@ -63,8 +63,9 @@ bool nuc_may_have_npu_average(const struct nuc_node *node)
     int64_t window[2], stride[2];
     struct nuc_quant in, out;
 
-    return nuc_is_call(node) && read_window(node, window, stride) && result_quant(node, &out) &&
-           !(nuc_dequantize_quant(nuc_arg_node(node, NUC_SELF), &in) && nuc_same_parameters(&in, &out));
+    return nuc_is_call(node) && read_window(node, window, stride) &&
+           !(result_quant(node, &out) && nuc_dequantize_quant(nuc_arg_node(node, NUC_SELF), &in) &&
+             nuc_same_parameters(&in, &out));
 }
 
 bool nuc_has_npu_average(const struct nuc_support *s, const struct nuc_node *node)

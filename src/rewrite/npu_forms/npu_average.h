@@ -10,7 +10,7 @@
  */
 bool nuc_has_npu_average(const struct nuc_support *s, const struct nuc_node *node);
 
-/* Whether it is one once what it reads is quantized, if the NPU takes it. */
+/* Whether it is one once passes have quantized what it reads and its result, if the NPU takes it. */
 bool nuc_may_have_npu_average(const struct nuc_node *node);
 
 /* The convolution that it is, in front of the node, in the Edge dialect. */
