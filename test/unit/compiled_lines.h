@@ -31,14 +31,20 @@ static inline void check_compiled(struct nuc_context *cx, void *arg)
     k->check(cx, nuc_model_make(l->c, parse_quantized(cx, l->line->graph)), l->line);
 }
 
+/* Options as on a command line, each with a value; cuts the text into words. */
+static inline void set_options(struct nuc_compiler *c, char *options)
+{
+    for (const char *word = strtok(options, " "); word != NULL; word = strtok(NULL, " "))
+        assert_int_equal(nuc_option_set(c, word, strtok(NULL, " ")), NUC_OK);
+}
+
 static inline void compile_line(struct nuc_context *cx, struct text_line *line)
 {
     struct compiled_line l = {line, nuc_compiler_new(NULL, NULL)};
 
     assert_non_null(l.c);
     assert_int_equal(nuc_option_set(l.c, "threads", "1"), NUC_OK);
-    for (const char *word = strtok(line->left, " "); word != NULL; word = strtok(NULL, " "))
-        assert_int_equal(nuc_option_set(l.c, word, strtok(NULL, " ")), NUC_OK);
+    set_options(l.c, line->left);
     if (nuc_try(l.c->cx, check_compiled, &l) != NUC_OK)
         fail_msg("%s: %s", line->name, nuc_compiler_message(l.c));
     nuc_compiler_free(l.c);

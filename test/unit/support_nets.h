@@ -39,6 +39,7 @@ static inline struct nuc_graph *line_net(struct nuc_context *cx, const struct te
 {
     char *left = nuc_strdup(cx, line->left), *net = split_at(left, ":");
 
+    assert_non_null(line->right);
     *words = net != NULL ? left : "";
     net = net != NULL ? net + (*net == ' ') : left;
     return parse_net(cx, *net != '\0' ? net : line->graph);

@@ -464,6 +464,7 @@ static void test_changed_pairs(void **state)
 static void check_refused(char *line)
 {
     char *place = split_at(line, " "), *comment = strstr(place, " # ");
+    bool found = false;
 
     if (comment != NULL)
         *comment = '\0';
@@ -473,11 +474,14 @@ static void check_refused(char *line)
         snprintf(words, sizeof words, "%s", place);
         if (strcmp(c.name, line) != 0)
             continue;
+        found = true;
         for (const char *at = strtok(words, " "); at != NULL; at = strtok(NULL, " "))
             c.args[atoi(at)] = read_arg(strtok(NULL, " "));
         if (run(&c) == NUC_OK)
             fail_msg("%s %s", line, place);
     }
+    if (!found)
+        fail_msg("no call of %s", line);
 }
 
 static void test_refused(void **state)

@@ -1,12 +1,9 @@
 /* Values that int8 is too narrow for: which operators stay in float, or take int16, what the network gains. */
 #include <math.h>
 
-#include "driver/driver.h"
+#include "compiled_lines.h"
 #include "host/numbers.h"
-#include "nucleon/options.h"
-#include "quantized_text.h"
 #include "random.h"
-#include "text_cases.h"
 
 enum { N_SAMPLES = 24, N = 16, MOST_OUT = 128 };
 
@@ -98,8 +95,7 @@ static struct result quantize(struct flow *f, const char *others)
     f->notes[0] = '\0';
     f->c = nuc_compiler_new(&o, NULL);
     snprintf(options, sizeof options, "%s %s", n->options, others);
-    for (const char *word = strtok(options, " "); word != NULL; word = strtok(NULL, " "))
-        assert_int_equal(nuc_option_set(f->c, word, strtok(NULL, " ")), NUC_OK);
+    set_options(f->c, options);
     fill(n->decades, 1, values);
     assert_int_equal(nuc_settings(f->c)->trial, false);
     assert_int_equal(nuc_try(f->c->cx, make_model, f), NUC_OK);

@@ -115,7 +115,7 @@ static inline void for_lines(struct nuc_context *cx, struct text_case *c,
             check(cx, &l);
         }
     }
-    assert_true(results > 0);
+    assert_true(results > 0 && (results > of_graph || *l.graph == '\0')); /* no graph without a result */
 }
 
 /* An entry of a list of tests: the cases of a file, and what their `user` is. */
