@@ -89,8 +89,7 @@ static inline const struct nuc_meta *evaluate(struct nuc_graph *g, const void *i
 /* Deterministic values in [-1, 1) with 12 significant bits. */
 static inline float next_float(uint32_t *seed)
 {
-    *seed = *seed * 1664525u + 1013904223u;
-    return (float)((int32_t)(*seed >> 20) - 2048) / 2048.0f;
+    return (float)((int32_t)(next_random(seed) >> 12) - 2048) / 2048.0f;
 }
 
 static inline void fill_floats(uint32_t *seed, float *data, size_t count)

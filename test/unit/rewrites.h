@@ -11,6 +11,7 @@
 #define NUC_TEST_REWRITES_H
 
 #include "graph_texts.h"
+#include "random.h"
 #include "text_cases.h"
 
 #include <math.h>
@@ -30,10 +31,8 @@ struct stage {
 /* Values in [-1, 1) for an input, [0.25, 1.25) for a constant, so that variances and divisors are sound. */
 static inline void fill_values(float *data, size_t count, uint32_t seed, float from, float width)
 {
-    for (size_t i = 0; i < count; i++) {
-        seed = seed * 1664525u + 1013904223u;
-        data[i] = from + (float)(seed >> 8) * (width / 16777216.0f);
-    }
+    for (size_t i = 0; i < count; i++)
+        data[i] = from + (float)next_random(&seed) * (width / 16777216.0f);
 }
 
 /* Constants without data; one whose name begins with "zero", or of another type than float32 and int8, holds zeros. */

@@ -5,6 +5,7 @@
 #include "driver/stages.h"
 
 #include "compiled_lines.h"
+#include "random.h"
 
 static void check_operators(struct nuc_context *cx, struct nuc_model *m, const struct text_line *line)
 {
@@ -47,10 +48,8 @@ static struct nuc_dataset *make_samples(struct nuc_compiler *c)
     struct nuc_dataset *data = NULL;
     uint32_t seed = 1;
 
-    for (size_t i = 0; i < SAMPLES * VALUES; i++) {
-        seed = seed * 1664525u + 1013904223u;
-        x[i] = (float)(seed >> 8) * 0x1p-22f - 2;
-    }
+    for (size_t i = 0; i < SAMPLES * VALUES; i++)
+        x[i] = 2 * noise(&seed);
     array.data = x;
     array.bytes = sizeof x;
     int fd = mkstemps(path, 4);

@@ -1,5 +1,6 @@
 /* Int8 weights of a masked attention: 0 where the float ones are, near them elsewhere. */
 #include "unit/quantize_graphs.h"
+#include "unit/random.h"
 #include "unit/text_cases.h"
 
 #include "eval/eval.h"
@@ -7,13 +8,6 @@
 #include "rewrite/passes.h"
 
 #define SAMPLES 16
-
-/* In [0, 1), of a linear congruential generator. */
-static float next(uint32_t *state)
-{
-    *state = *state * 1664525u + 1013904223u;
-    return (float)(*state >> 8) / 16777216.0f;
-}
 
 /* Element i of an input whose name begins with that letter, of which `stay` places stay. */
 static double value_of(char letter, size_t i, size_t columns, size_t stay, uint32_t *state)
@@ -28,11 +22,11 @@ static double value_of(char letter, size_t i, size_t columns, size_t stay, uint3
     case 'l':
         return kept ? 0 : -3.4028234663852886e38;
     case 'b':
-        return kept ? (double)next(state) * 4 - 2 : (double)-INFINITY;
+        return kept ? 2 * (double)noise(state) : (double)-INFINITY;
     case 'n':
         return (double)stay;
     default:
-        return (double)next(state) * 4 - 2;
+        return 2 * (double)noise(state);
     }
 }
 

@@ -1,5 +1,6 @@
 /* Which values are observed and which share an observer, in the mode of the reference and in others; ranges. */
 #include "unit/quantize_graphs.h"
+#include "unit/random.h"
 #include "unit/text_cases.h"
 
 #include "ir/quant.h"
@@ -221,8 +222,7 @@ static void mse_finds_the_least_error(void **state)
     uint32_t seed = 1;
 
     for (size_t i = 0; i < COUNT_ALL; i++) {
-        seed = seed * 1664525u + 1013904223u;
-        double u = (double)(seed >> 8) * 0x1p-23 - 1;
+        double u = (double)noise(&seed);
         x[i] = (float)(u * u * u * u * u * u * u * u * (u < 0 ? -3 : 1));
         low = fmin(low, (double)x[i]);
         high = fmax(high, (double)x[i]);
