@@ -4,23 +4,15 @@
 #include "driver/driver.h"
 #include "introspect/introspect.h"
 #include "ir/labels.h"
-#include "npu/support/support.h"
 
 enum nuc_status nuc_prepare_like(const struct nuc_model *quantized, struct nuc_model *floating,
                                  struct nuc_model **prepared)
 {
-    static const struct nuc_norms norms = {.centred = true};
     const struct nuc_node *n = quantized->graph->first;
 
     while (n != NULL && !n->source->is_centred)
         n = n->next;
-    if (n == NULL)
-        return nuc_prepare(floating, prepared);
-    struct nuc_model *m = nuc_model_after(floating, floating->graph);
-    struct nuc_settings *settings = nuc_copy(floating->c->cx, floating->settings, sizeof *settings);
-    settings->norms = &norms;
-    m->settings = settings;
-    return nuc_prepare(m, prepared);
+    return n == NULL ? nuc_prepare(floating, prepared) : nuc_prepare_centred(floating, prepared);
 }
 
 static bool same_text(const char *a, const char *b)
