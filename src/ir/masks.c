@@ -83,15 +83,40 @@ static bool follows_from_inputs(const struct nuc_node *node, uint32_t *left, uin
     return true;
 }
 
+/* A layer with weights, or a norm: no model gives it infinite values. */
+static bool asks_for_finite(const struct nuc_node *node)
+{
+    const enum nuc_family family = nuc_op_family(node->op);
+    const uint32_t at = node->op == NUC_OP_ADDMM ? NUC_ARG(ADDMM, mat2) : NUC_OTHER;
+    const struct nuc_node *weight = family == NUC_FAMILY_MATRIX ? nuc_arg_node(node, at) : NULL;
+
+    return family == NUC_FAMILY_CONV || family == NUC_FAMILY_NORM || family == NUC_FAMILY_RECURRENT ||
+           (weight != NULL && nuc_is_static(weight));
+}
+
+/* A number that it puts beside values, or in their place. */
+static bool adds_infinity(const struct nuc_node *node)
+{
+    const enum nuc_family family = nuc_op_family(node->op);
+
+    for (uint32_t i = 0; (family == NUC_FAMILY_PAD || family == NUC_FAMILY_FILL) && i < node->n_args; i++) {
+        if (node->args[i].kind == NUC_ARG_FLOAT && !isfinite(node->args[i].u.f))
+            return true;
+    }
+    return false;
+}
+
 static bool stays_finite(struct nuc_graph *g, const struct nuc_node *node, uint32_t *left)
 {
     struct nuc_cursor at = {0};
 
-    if (nuc_is_static(node))
-        return node->vals[0].dtype != NUC_F32 || are_values_of(g, node, -FLT_MAX, FLT_MAX, 0);
-    if (node->is_tuple || !is_elementwise(node))
+    if (node->n_vals > 0 && node->vals[0].dtype != NUC_F32)
         return true;
-    if (*left == 0)
+    if (nuc_is_static(node))
+        return are_values_of(g, node, -FLT_MAX, FLT_MAX, 0);
+    if (node->op == NUC_OP_NAN_TO_NUM || asks_for_finite(node))
+        return true;
+    if (*left == 0 || adds_infinity(node))
         return false;
     double power = nuc_power_of(node);
     if (nuc_op_is_partial(node->op) && !(power > 0 && power <= 4 && power == floor(power)))

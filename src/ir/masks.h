@@ -35,8 +35,8 @@ bool nuc_is_far(struct nuc_graph *g, const struct nuc_node *node);
 uint32_t nuc_far_choice(struct nuc_graph *g, const struct nuc_node *where);
 
 /*
- * Whether zero times the value is zero: no operator with a pole, such as a quotient or a logarithm, lies between it and
- * a layer or an input. Of many operators: false.
+ * Whether zero times the value is zero: no operator with a pole, such as a quotient or a logarithm, and no infinite
+ * number lies between it and a layer, a norm or an input. Of many operators: false.
  */
 bool nuc_is_finite(struct nuc_graph *g, const struct nuc_node *node);
 
