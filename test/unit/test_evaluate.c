@@ -330,6 +330,65 @@ static void renamed_nodes(void **state)
     nuc_compiler_free(f.c);
 }
 
+/* A layer whose outputs have a large mean, which its weights lose where they are quantized, and the norm of these. */
+static struct nuc_graph *normed_layer(struct nuc_context *cx, bool is_quantized)
+{
+    static const float means[] = {5.25f, 6.75f, 7.5f};
+    float weights[] = {1, 2, 3, 4, 5, 6, 7, 8, 10, 9, 12, 11};
+    struct nuc_graph *g = parse_quantized(
+        cx, is_quantized
+                ? "%w = parameter : float32[4, 3]\n%x = input : float32[1, 3] ! 0.125\n"
+                  "%y = aten.linear.default(%dx, %w) ! 0.25\n%n = aten.layer_norm.default(%dy, [4]) ! 0.015625\n"
+                : "%w = parameter : float32[4, 3]\n%x = input : float32[1, 3]\n"
+                  "%y = aten.linear.default(%x, %w)\n%n = aten.layer_norm.default(%y, [4])\n");
+    struct nuc_node *w = node_of(g, "w");
+
+    for (size_t i = 0; i < sizeof weights / sizeof *weights && is_quantized; i++)
+        weights[i] -= means[i % 3];
+    w->data = nuc_dense_data(g->cx, &w->vals[0], nuc_copy(g->cx, weights, sizeof weights));
+    set_calls(g, "y", "layer", "layer");
+    set_calls(g, "n", "norm", "norm");
+    struct nuc_source source = *node_of(g, "y")->source;
+    source.is_centred = is_quantized;
+    node_of(g, "y")->source = nuc_copy(g->cx, &source, sizeof source);
+    return g;
+}
+
+static void make_centred(struct nuc_context *cx, void *arg)
+{
+    char path[] = "/tmp/nucleon-evaluate-XXXXXX.pt2";
+    struct flow *f = arg;
+
+    f->reference = nuc_model_make(f->c, normed_layer(cx, false));
+    make_temporary(path, 4);
+    assert_int_equal(nuc_model_write(nuc_model_make(f->c, normed_layer(cx, true)), path), NUC_OK);
+    assert_int_equal(nuc_model_open(f->c, path, &f->quantized), NUC_OK);
+    unlink(path);
+    open_program(f, nuc_advance(f->quantized, NUC_STAGE_DIM_ORDER, NUC_STAGE_LOWER));
+}
+
+/* Rows that lost their mean are compared with such rows of the float model. */
+static void centred_rows(void **state)
+{
+    static const struct trial unlabelled = {.line = "centred"};
+    const struct nuc_evaluation *e = NULL;
+    const struct nuc_node_evaluation *nodes = NULL;
+    struct flow f = {.t = &unlabelled, .c = new_compiler(true)};
+
+    if (nuc_try(f.c->cx, make_centred, &f) != NUC_OK)
+        fail_msg("%s", nuc_compiler_message(f.c));
+    struct nuc_dataset *data = make_data(&f);
+    if (nuc_evaluate(f.program, data, f.reference, NULL, &e) != NUC_OK ||
+        nuc_evaluate_nodes(f.program, data, f.reference, f.quantized, &nodes) != NUC_OK)
+        fail_msg("%s", nuc_compiler_message(f.c));
+    assert_int_equal(nodes->n_nodes, 2);
+    for (size_t i = 0; i < nodes->n_nodes; i++) {
+        assert_false(nodes->nodes[i].is_rescaled);
+        assert_true(nodes->nodes[i].float_program.sqnr_db > 30);
+    }
+    nuc_compiler_free(f.c);
+}
+
 /* ---- memory that runs out ---- */
 
 struct files {
@@ -435,4 +494,5 @@ static void outputs_have_the_keys_of_the_model(void **state)
 }
 
 RUN_TESTS(TEXT_TEST("cases/evaluations.txt", check_evaluations, NULL), cmocka_unit_test(renamed_nodes),
-          cmocka_unit_test(outputs_have_the_keys_of_the_model), cmocka_unit_test(out_of_memory))
+          cmocka_unit_test(centred_rows), cmocka_unit_test(outputs_have_the_keys_of_the_model),
+          cmocka_unit_test(out_of_memory))
