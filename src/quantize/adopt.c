@@ -140,10 +140,10 @@ static void narrow_sigmoid(const struct nuc_node *x, struct nuc_observer *value,
     float min = value->min[0], max = value->max[0], steps = (float)(result->spec.quant_max - result->spec.quant_min);
 
     nuc_extremes_widen(&value->extremes, fmax(value->reach, 0), (double)steps, &min, &max);
-    double reach = 1 / (1 + exp(-(double)max)), low = log(reach / 2 / (double)steps);
-    if (reach > NARROW_SIGMOID)
+    double reach = 1 / (1 + exp(-(double)max)), size = reach / (double)steps, low = log(size / 2);
+    if (reach > NARROW_SIGMOID || size < (double)value->spec.least)
         return;
-    take(result, reach / (double)steps, result->spec.quant_min);
+    take(result, size, result->spec.quant_min);
     /* What is below half a step of 1/256 was left out of the range. */
     if (x->n_users == 1 && low < (double)min)
         take(value, -low / (double)steps, value->spec.quant_max);
