@@ -710,20 +710,20 @@ static struct nuc_node *form_squares(const struct nuc_support *s, struct nuc_nod
 }
 
 /* As form_squares() builds it. */
-static bool is_sum_of_squares(struct nuc_node *value)
+static bool is_sum_of_squares(struct nuc_graph *g, struct nuc_node *value)
 {
     const struct nuc_node *sum = nuc_past_views(value);
+    double number;
 
-    if (sum != NULL && sum->op == NUC_OP_MUL && nuc_arg_node(sum, NUC_OTHER) != NULL &&
-        nuc_is_static(nuc_arg_node(sum, NUC_OTHER)))
+    if (sum != NULL && sum->op == NUC_OP_MUL && nuc_number_of(g, nuc_arg_node(sum, NUC_OTHER), &number) && number > 0)
         sum = nuc_past_views(nuc_arg_node(sum, NUC_SELF));
-    return sum != NULL && sum->op == NUC_OP_BMM &&
+    return sum != NULL && sum->op == NUC_OP_BMM && sum->vals[0].sizes[1] == 1 && sum->vals[0].sizes[2] == 1 &&
            nuc_past_views(nuc_arg_node(sum, NUC_SELF)) == nuc_past_views(nuc_arg_node(sum, NUC_OTHER));
 }
 
 static bool form_root_applies(const struct nuc_support *s, const struct nuc_node *node)
 {
-    return is_asked_for(s, node) && nuc_is_float_value(node) && is_sum_of_squares(nuc_arg_node(node, NUC_SELF));
+    return is_asked_for(s, node) && nuc_is_float_value(node) && is_sum_of_squares(s->g, nuc_arg_node(node, NUC_SELF));
 }
 
 static struct nuc_node *form_root(const struct nuc_support *s, struct nuc_node *node)
@@ -778,7 +778,7 @@ static bool is_positive(struct nuc_graph *g, struct nuc_node *value)
             break;
         case NUC_OP_MUL:
         case NUC_OP_BMM:
-            return is_sum_of_squares(value);
+            return is_sum_of_squares(g, value);
         case NUC_OP_CONV2D:
         case NUC_OP_LINEAR:
             if (!adds_up(g, value))
