@@ -3,7 +3,7 @@
 # CMSIS-NN, in the options of its release build. CHECKOUTS: a folder with checkouts by git, with files or bare, of tflite-micro,
 # CMSIS-NN, flatbuffers, gemmlowp and ruy. MICRO: a folder that keeps what is built of these for the next model.
 set -eu
-[ $# -eq 2 ] && [ -n "${CHECKOUTS:-}" ] || { sed -n '2s/^# /usage: CHECKOUTS=FOLDER /p' "$0" >&2; exit 2; }
+[ $# -eq 2 ] && [ -n "${CHECKOUTS:-}" ] || { echo "usage: CHECKOUTS=FOLDER micro.sh MODEL.tflite IMAGE.elf" >&2; exit 2; }
 root=$(cd "$(dirname "$0")/../.." && pwd)
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
