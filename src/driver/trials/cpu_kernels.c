@@ -99,6 +99,7 @@ struct outcome {
 struct tried {
     const char *form;
     struct outcome out;
+    struct nuc_alternative *noted; /* NULL: it is not listed */
     const struct tried *next;
 };
 
@@ -330,30 +331,19 @@ static const char *form_of(const struct trying *t, const bool *rounds)
     return nuc_text_string(&text);
 }
 
-static void note_alternative(struct trying *t, const struct outcome *o)
+/* NULL: the list is full. */
+static struct nuc_alternative *note_alternative(struct trying *t, const struct outcome *o)
 {
+    struct nuc_alternative *a = &t->weighed->list[t->weighed->count];
     double noise = 0;
 
     if (t->weighed->count == NUC_MOST_ALTERNATIVES)
-        return;
+        return NULL;
     for (size_t k = 0; k < o->n_samples; k++)
         noise += o->errors[k] / (double)o->n_samples;
-    t->weighed->list[t->weighed->count++] =
-        (struct nuc_alternative){.form = form_of(t, t->rounds), .cycles = o->cycles, .sqnr_db = -10 * log10(noise)};
-}
-
-/* The last one of the form that was chosen. */
-static void mark_chosen(const struct trying *t, const bool *rounds)
-{
-    const char *form = form_of(t, rounds);
-    struct nuc_alternatives *w = t->weighed;
-
-    for (uint32_t i = w->count; i > 0; i--) {
-        if (strcmp(w->list[i - 1].form, form) != 0)
-            continue;
-        w->list[i - 1].is_chosen = true;
-        return;
-    }
+    *a = (struct nuc_alternative){.form = form_of(t, t->rounds), .cycles = o->cycles, .sqnr_db = -10 * log10(noise)};
+    t->weighed->count++;
+    return a;
 }
 
 static const char *key_of(const struct trying *t, const bool *rounds)
@@ -371,24 +361,48 @@ static const char *key_of(const struct trying *t, const bool *rounds)
     return nuc_text_string(&text);
 }
 
+/* NULL: it was not tried so. */
+static const struct tried *find_tried(const struct trying *t, const char *key)
+{
+    const struct tried *known = t->tried;
+
+    while (known != NULL && strcmp(known->form, key) != 0)
+        known = known->next;
+    return known;
+}
+
+/* What was chosen; where that was not tried with the final ranges, the last one in the same words. */
+static void mark_chosen(const struct trying *t, const bool *rounds)
+{
+    const struct tried *known = find_tried(t, key_of(t, rounds));
+    struct nuc_alternative *chosen = known != NULL ? known->noted : NULL;
+    const char *form = form_of(t, rounds);
+
+    for (uint32_t i = t->weighed->count; chosen == NULL && i > 0; i--) {
+        if (strcmp(t->weighed->list[i - 1].form, form) == 0)
+            chosen = &t->weighed->list[i - 1];
+    }
+    if (chosen != NULL)
+        chosen->is_chosen = true;
+}
+
 /* False: the network cannot be compiled so. */
 static bool try_rounding(struct trying *t, const bool *rounds, struct outcome *out)
 {
     struct nuc_options as = t->j->m->settings->o;
     const char *key = key_of(t, rounds);
-    const struct tried *known = t->tried;
+    const struct tried *known = find_tried(t, key);
 
     as.dump = NULL;
     memcpy(t->rounds, rounds, sizeof t->rounds);
-    while (known != NULL && strcmp(known->form, key) != 0)
-        known = known->next;
     if (known == NULL) {
+        struct nuc_alternative *noted = NULL;
         t->out = (struct outcome){.n_samples = 0};
         if (nuc_trial(t->j->m, &as, quantize_and_place, t) != NUC_OK)
             t->out.n_samples = 0;
         if (t->out.n_samples > 0 && t->without == 0 && t->rounding == 0)
-            note_alternative(t, &t->out);
-        t->tried = nuc_copy(t->j->c->cx, &(struct tried){key, t->out, t->tried}, sizeof *t->tried);
+            noted = note_alternative(t, &t->out);
+        t->tried = nuc_copy(t->j->c->cx, &(struct tried){key, t->out, noted, t->tried}, sizeof *t->tried);
         known = t->tried;
     }
     if (known->out.n_samples > 0)
