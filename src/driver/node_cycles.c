@@ -4,6 +4,7 @@
 
 #include "back/profile/profile.h"
 #include "back/program/program.h"
+#include "cpu/cortexm.h"
 #include "driver/lowered.h"
 #include "npu/convert/convert.h"
 #include "npu/support/estimate.h"
@@ -278,6 +279,8 @@ struct nuc_explanation *nuc_explain_lowered(struct nuc_model *m, const struct nu
         struct nuc_explain_row *row = &e->rows[i];
         bool on_cpu = row->is_operator && row->partition == NULL;
         row->in_float = on_cpu && in_float != NULL && in_float[row->node->id];
+        row->by_measure =
+            row->in_float && s->weighed != NULL && s->weighed->count > 1 && nuc_cortexm_has_kernel(row->node->op);
         if (on_cpu && nuc_is_counted(row->node))
             e->n_on_cpu[row->in_float ? NUC_NUMBERS_FLOAT : nuc_numbers_of(row->node)]++;
     }

@@ -21,7 +21,8 @@ struct nuc_explain_row {
     const struct nuc_decision *decision;
     const char *partition; /* tag, NULL: CPU */
     bool is_operator;      /* not a quantize, dequantize or getitem node */
-    bool in_float;         /* on the CPU of a target with int8 kernels, none of which it has */
+    bool in_float;         /* on the CPU of a target with int8 kernels, none of which computes it: */
+    bool by_measure;       /* there is one, but trials of the network chose float */
     uint32_t cause;        /* of an operator on the CPU: index of what keeps it there; else NUC_NO_CAUSE */
     uint64_t macs;
     uint64_t cycles; /* where it runs; 0: it became part of another node's kernel or instruction, or nothing */

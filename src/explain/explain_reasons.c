@@ -64,6 +64,14 @@ static const struct nuc_node *float_neighbour(const struct nuc_node *node)
     return i < node->n_users ? node->users[i] : NULL;
 }
 
+/* As it is spoken: an ELU, an RMS norm, a GELU, a SiLU. */
+static const char *article(const char *noun)
+{
+    const bool is_spelled = noun[0] != '\0' && noun[1] >= 'A' && noun[1] <= 'Z';
+
+    return strchr(is_spelled ? "AEFHILMNORSX" : "aeioAEIO", noun[0]) != NULL ? "an" : "a";
+}
+
 /* Of a function that the NPU has in parts: what kept them from being taken. */
 static const char *why_not_in_parts(struct nuc_context *cx, const struct nuc_explanation *e, const char *noun,
                                     const struct nuc_support *s, const struct nuc_node *node)
@@ -72,9 +80,11 @@ static const char *why_not_in_parts(struct nuc_context *cx, const struct nuc_exp
     double loss = nuc_npu_function_loss(s, nuc_find_node(e->graph, node->name));
 
     if (other != NULL)
-        return nuc_format(cx, "the NPU has a %s for int8 alone, and %s", noun, why_float(cx, e, node, other));
+        return nuc_format(cx, "the NPU has %s %s for int8 alone, and %s", article(noun), noun,
+                          why_float(cx, e, node, other));
     if (!(loss > NUC_FUNCTION_MAX_LOSS))
-        return nuc_format(cx, "the NPU has a %s in parts, which would stay on the CPU with what is around them", noun);
+        return nuc_format(cx, "the NPU has %s %s in parts, which would stay on the CPU with what is around them",
+                          article(noun), noun);
     if (isinf(loss))
         return nuc_format(cx, "the NPU's %s would be several steps off on this input", noun);
     return nuc_format(cx, "the NPU's %s would err by %.1f dB more on this input than rounding does, %.1f are allowed",
@@ -90,7 +100,8 @@ static const char *why_not_there(struct nuc_context *cx, const struct nuc_explan
     if (nuc_has_npu_function(&s, node))
         return why_not_in_parts(cx, e, noun, &s, node);
     if (nuc_op_family(node->op) == NUC_FAMILY_NORM && written != NULL && strstr(written, "norm") == NULL)
-        return nuc_format(cx, "with what is in front of it, it is a %s, which the NPU does not have", noun);
+        return nuc_format(cx, "with what is in front of it, it is %s %s, which the NPU does not have", article(noun),
+                          noun);
     return nuc_format(cx, "the NPU has no %s", noun);
 }
 
@@ -100,7 +111,8 @@ static const char *number_text(const struct nuc_explanation *e, const struct nuc
     if (row->cycles == 0 || row->node->n_vals == 0)
         return "";
     if (row->in_float)
-        return "; the CPU has no int8 kernel for it and computes in float";
+        return row->by_measure ? "; computed on the CPU in float, which trials on samples chose"
+                               : "; the CPU has no int8 kernel for it and computes in float";
     if (row->node->vals[0].dtype != NUC_F32)
         return "";
     if (nuc_is_int16(row->node))

@@ -171,8 +171,8 @@ static void add_total(struct nuc_text *out, const struct nuc_explanation *e)
     nuc_text_addf(out, "of these the NPU %s, the CPU %s\n", nuc_with_commas(cx, e->npu_cycles),
                   nuc_with_commas(cx, e->cpu_cycles));
     if (e->n_by_cost > 0)
-        nuc_text_addf(out, "%u operator%s on the CPU for their cost: on the NPU the model would take longer\n",
-                      e->n_by_cost, e->n_by_cost == 1 ? "" : "s");
+        nuc_text_addf(out, "%u operator%s on the CPU for %s cost: on the NPU the model would take longer\n",
+                      e->n_by_cost, e->n_by_cost == 1 ? "" : "s", e->n_by_cost == 1 ? "its" : "their");
 }
 
 /* What a change asks for besides, and where. */

@@ -159,6 +159,8 @@ static void what_was_measured_is_explained(void **state)
     assert_int_equal(nuc_explain(quantized, NULL, &result), NUC_OK);
     assert_non_null(strstr(result.text, "forms that were measured before one was chosen:\nthe CPU in float "));
     assert_non_null(strstr(result.text, " dB  chosen\n"));
+    assert_non_null(
+        strstr(result.text, "computed on the CPU in float, which trials\n                on samples chose\n"));
 
     /* Long forms go on in another line; of some with the same words, the most accurate is shown. */
     const char *norms = "3 of 9 norms on the NPU (fine), group_norm, layer_norm in int8";
