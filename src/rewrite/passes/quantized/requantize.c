@@ -5,6 +5,7 @@
  * requantization: (q - zero_in) * scale_in / scale_out + zero_out. Its kernels round the product once more before they
  * shift to the right, which every fourth result would show: to steps more than twice as large, 1 is 64 of scale 1/64.
  */
+#include "ir/args.h"
 #include "ir/quant.h"
 #include "rewrite/pass_list.h"
 #include "rewrite/passes.h"
@@ -51,20 +52,55 @@ static struct nuc_node *origin_of(const struct nuc_node *quantize)
     return int8 && value != NULL && !nuc_is_static(value) && value->vals[0].rank > 0 ? from : NULL;
 }
 
-/* What is computed already of the same quantized value with the same parameters; or NULL. */
+/* A view that is quantized as what it reads is; NULL: the value is something else. */
+static struct nuc_node *quantized_view(struct nuc_graph *g, const struct nuc_node *value)
+{
+    struct nuc_node *view = nuc_is_quantize(value) ? nuc_arg_node(value, NUC_SELF) : NULL;
+
+    if (view == NULL || view->op != NUC_OP_VIEW)
+        return NULL;
+    const struct nuc_node *read = nuc_operand(g, view, NUC_SELF);
+    return nuc_is_dequantize(read) && nuc_same_quantization(value, read) ? view : NULL;
+}
+
+/* What is computed already of the same quantized value, or of a view of it, with the same parameters; or NULL. */
 static struct nuc_node *twin_of(struct nuc_graph *g, const struct nuc_node *quantize, const struct nuc_node *value)
 {
     for (uint32_t i = 0; i < value->n_users; i++) {
         const struct nuc_node *dequantize = value->users[i];
         for (uint32_t k = 0; k < dequantize->n_users && nuc_is_dequantize(dequantize); k++) {
-            const struct nuc_node *product = dequantize->users[k];
-            for (uint32_t u = 0; u < product->n_users && nuc_is_requantization(g, product); u++) {
-                if (nuc_same_quantization(quantize, product->users[u]))
-                    return product->users[u];
+            const struct nuc_node *reader = dequantize->users[k];
+            for (uint32_t u = 0; u < reader->n_users; u++) {
+                struct nuc_node *result = reader->users[u], *twin = NULL;
+                if (nuc_is_requantization(g, reader) && nuc_same_quantization(quantize, result))
+                    return result;
+                if (quantized_view(g, result) == reader)
+                    twin = twin_of(g, quantize, result);
+                if (twin != NULL)
+                    return twin;
             }
         }
     }
     return NULL;
+}
+
+/* The twin of what is made of a value, or of what that is a view of: then a view of it in the same place. */
+static struct nuc_node *find_twin(struct nuc_graph *g, struct nuc_node *quantize, const struct nuc_node *value)
+{
+    const struct nuc_meta *wanted = &quantize->vals[0];
+    const struct nuc_node *view;
+    struct nuc_quant parameters;
+
+    while ((view = quantized_view(g, value)) != NULL)
+        value = nuc_operand(g, nuc_operand(g, view, NUC_SELF), NUC_SELF);
+    struct nuc_node *twin = twin_of(g, quantize, value);
+    if (twin == NULL || nuc_same_sizes(&twin->vals[0], wanted) || !nuc_quantize_quant(quantize, &parameters))
+        return twin;
+    struct nuc_node *x = nuc_insert_quant(g, quantize, NUC_OP_DEQUANTIZE_PER_TENSOR, twin, &parameters);
+    x = nuc_emit(g, quantize, NUC_OP_VIEW, quantize,
+                 NUC_ARGS(nuc_node_arg(x), nuc_ints_arg(wanted->sizes, wanted->rank)));
+    x->is_step = true;
+    return nuc_insert_quant(g, quantize, NUC_OP_QUANTIZE_PER_TENSOR, x, &parameters);
 }
 
 static void multiply(struct nuc_graph *g, struct nuc_node *quantize, const struct nuc_node *from)
@@ -96,7 +132,7 @@ bool nuc_insert_requantize(struct nuc_graph *g)
         struct nuc_node *from = nuc_is_call(n) && n->n_users > 0 ? origin_of(n) : NULL;
         if (from == NULL)
             continue;
-        struct nuc_node *twin = twin_of(g, n, nuc_operand(g, from, NUC_SELF));
+        struct nuc_node *twin = find_twin(g, n, nuc_operand(g, from, NUC_SELF));
         if (twin != NULL)
             nuc_replace_uses(g, n, twin, NULL);
         else
