@@ -25,7 +25,8 @@ bool nuc_is_same_number(struct nuc_graph *g, const struct nuc_node *a, const str
 {
     if (a == b)
         return true;
-    return a != NULL && b != NULL && nuc_is_static(a) && nuc_is_static(b) && a->vals[0].dtype == b->vals[0].dtype &&
+    return a != NULL && b != NULL && nuc_is_static(a) && nuc_is_static(b) && a->input_kind == NUC_CONSTANT &&
+           b->input_kind == NUC_CONSTANT && a->vals[0].dtype == b->vals[0].dtype &&
            nuc_same_sizes(&a->vals[0], &b->vals[0]) && nuc_elements(&a->vals[0]) == 1 &&
            memcmp(nuc_const_contiguous(g, a), nuc_const_contiguous(g, b), nuc_dtype_size(a->vals[0].dtype)) == 0;
 }
