@@ -268,6 +268,13 @@ static void check_argument_kinds(struct nuc_context *cx, void *arg)
 
     expect_text(text, "{\"name\":\"kernel_size\",\"arg\":{\"as_ints\":[2,2]},\"kind\":1}");
     expect_text(text, "{\"name\":\"ceil_mode\",\"arg\":{\"as_bool\":true},\"kind\":2}");
+
+    struct nuc_graph *g = parse_graph(cx, "%x = input : float32[1, 2, 4, 4]\n"
+                                          "%u = aten.upsample_nearest2d.vec(%x, none, [2.0, 2.0]) : "
+                                          "float32[1, 2, 8, 8]\n"
+                                          "%output = output([%u])\n");
+    g->last->prev->args[NUC_ARG(UPSAMPLE_NEAREST, output_size)].given = false; /* as a rewrite leaves it */
+    expect_text(model_text(g), "{\"name\":\"output_size\",\"arg\":{\"as_none\":true},\"kind\":1}");
 }
 
 /* ---- how Python calls the model ---- */

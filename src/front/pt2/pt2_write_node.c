@@ -277,13 +277,14 @@ void nuc_put_nodes(struct nuc_pt2_writer *w)
                      "%s: %s: only ATen operators and those of quantization go into a .pt2 archive", w->g->file,
                      nuc_node_text(w->cx, n));
         nuc_put_string(w->cx, json, "target", nuc_format(w->cx, "torch.ops.%s", name));
-        /* Given arguments by position as long as none is left out, then by name. */
+        /* By position as long as no argument is left out, then by name; one that has no default never is. */
         const struct nuc_schema *schema = nuc_op_schema(n->op);
         json_t *inputs = nuc_put_array(w->cx, json, "inputs");
         bool by_position = true;
         for (uint32_t i = 0; i < n->n_args; i++) {
-            by_position = by_position && n->args[i].given && !schema->args[i].keyword_only;
-            if (!n->args[i].given)
+            const bool is_given = n->args[i].given || !schema->args[i].has_default;
+            by_position = by_position && is_given && !schema->args[i].keyword_only;
+            if (!is_given)
                 continue;
             json_t *input = nuc_put_object(w->cx, inputs, NULL);
             nuc_put_string(w->cx, input, "name", schema->args[i].name);
