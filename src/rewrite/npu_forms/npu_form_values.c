@@ -23,3 +23,14 @@ bool nuc_is_written(const struct nuc_node *x)
     }
     return false;
 }
+
+/* What a quotient by few values has at least for each of them. */
+#define LEAST_QUOTIENTS 4
+
+bool nuc_divides_by_few(const struct nuc_node *node)
+{
+    const struct nuc_node *a = nuc_arg_node(node, NUC_SELF), *b = nuc_arg_node(node, NUC_OTHER);
+
+    return nuc_is_real_value(node) && nuc_is_real_value(a) && nuc_is_real_value(b) && !nuc_is_static(b) &&
+           LEAST_QUOTIENTS * nuc_elements(&b->vals[0]) <= nuc_elements(&node->vals[0]);
+}

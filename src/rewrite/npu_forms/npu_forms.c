@@ -5,17 +5,6 @@
 
 /* ---- quotients ---- */
 
-/* What a quotient by few values has at least for each of them. */
-#define LEAST_QUOTIENTS 4
-
-bool nuc_divides_by_few(const struct nuc_node *node)
-{
-    const struct nuc_node *a = nuc_arg_node(node, NUC_SELF), *b = nuc_arg_node(node, NUC_OTHER);
-
-    return nuc_is_real_value(node) && nuc_is_real_value(a) && nuc_is_real_value(b) && !nuc_is_static(b) &&
-           LEAST_QUOTIENTS * nuc_elements(&b->vals[0]) <= nuc_elements(&node->vals[0]);
-}
-
 /*
  * a / sqrt(b), where the CPU would divide in int8: the inverse in int8 has half a step of 1/255 of its range, which
  * float on the CPU has not; its int8 kernels err more.
