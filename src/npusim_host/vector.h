@@ -32,10 +32,8 @@
  * Requantization of 16 outputs and their zero point, in the first of five forms that is exact for all of them. Results
  * that are clamped to the zero point or more are said to be rectified.
  *
- * VEC_LINE: the bits of v are those of a float near VEC_MAGIC, as the bias has VEC_MAGIC_BITS, too. That * scale +
- * offset, rounded once, is a whole number near VEC_MAGIC, whose unit is 1. What is missing behind the point the bias
- * has (vec_params_bend). Of rectified results, for multipliers of enough bits, where sums reach less than 2^22 from a
- * middle.
+ * VEC_LINE: v * scale + offset in float, rounded once, to a whole number: the offset has 3 * 2^22, whose unit is 1.
+ * What it lacks behind the point the bias has (vec_params_bend). Of rectified results, for multipliers of enough bits.
  *
  * VEC_BENT: that, and another line below `left`, which is 0 with the bias: `away` is added, the offset is another one.
  *
@@ -53,7 +51,6 @@ enum vec_form { VEC_LINE, VEC_BENT, VEC_SHORT, VEC_BOUNDED, VEC_ANY };
 
 #define VEC_MAGIC 12582912.0f     /* 3 * 2^22: the bits of floats near it count up by 1 */
 #define VEC_MAGIC_BITS 0x4B400000 /* its own */
-#define VEC_MAGIC_REACH (1 << 22) /* of whole numbers that floats near it are away */
 
 struct vec_params {
     union {
@@ -68,13 +65,9 @@ struct vec_params {
     union {
         int32_t round[VEC_LANES]; /* what is added before the shift, zero point included */
         float offset_below[VEC_LANES];
-        int32_t middle[VEC_LANES]; /* while the lanes are set: of what a sum may be, and how far it may be from it */
     };
-    union {
-        /* What is taken off, or 0 where nothing is shifted right. Of VEC_ANY: the bits that are shifted out. */
-        int32_t away[VEC_LANES];
-        int32_t reach[VEC_LANES];
-    };
+    /* What is taken off, or 0 where nothing is shifted right. Of VEC_ANY: the bits that are shifted out. */
+    int32_t away[VEC_LANES];
     int32_t left[VEC_LANES]; /* of VEC_ANY and VEC_BENT */
     int32_t form;            /* enum vec_form */
     /* While the lanes are set: whether one of them rules the form out, and the bound of all, at most VEC_LIMIT. */

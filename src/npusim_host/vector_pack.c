@@ -104,8 +104,6 @@ bool vec_output_set(const struct vec_isa *isa, struct vec_params *p, int32_t lan
     int32_t largest = zero < 0 ? INT8_MAX - zero : zero - INT8_MIN;
     uint64_t bound = (uint64_t)llabs((long long)bias) + (uint64_t)s->absolute * (uint64_t)largest;
     *folded = (int32_t)((uint32_t)bias - (uint32_t)(int32_t)(zero + isa->input_offset) * (uint32_t)(uint64_t)s->sum);
-    p->middle[lane] = (int32_t)(bias - s->sum * (2 * zero + 1) / 2);
-    p->reach[lane] = (int32_t)(s->absolute * (UINT8_MAX + 1) / 2);
     return vec_params_set_word(p, lane, bound, requant[0], requant[1]);
 }
 

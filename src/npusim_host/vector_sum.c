@@ -139,13 +139,10 @@ bool vec_product_is_lines(struct vec_lines *l, const struct nuc_mc_binary *e)
     return true;
 }
 
-/*
- * Lines of VEC_BENT: round((VEC_MAGIC + v + shift) * weight / 2^bits) less whole, from 0 on and below it. What is added
- * to v * weight is between `low` and `high`.
- */
+/* Lines of VEC_BENT: round((v + shift) * weight / 2^bits) less whole, from 0 on and below it. */
 struct bend {
     int32_t bits;
-    int64_t weight, low[2], high[2], shift[2], whole[2];
+    int64_t weight, shift[2], whole[2];
 };
 
 /* The least x with `x * a` modulo `m` in [first, last], which are more than 0; -1: none. a < m. */
@@ -160,37 +157,35 @@ static int64_t first_multiple(int64_t a, int64_t m, int64_t first, int64_t last)
     return y < 0 ? -1 : (first + m * y + a - 1) / a;
 }
 
-#define MOST_WEIGHT ((int64_t)1 << 24) /* whole numbers up to it are floats */
+#define EXACT ((int64_t)1 << 24) /* whole numbers up to it are floats */
 
 /*
- * Bounds of a line whose weight is given. least: accumulators from which on results are `from`, `from + 1`, ... With
- * the line they are that from `from` - 1/2 on. Without any of them something up to 1 may be added.
+ * The shift of a line whose weight is given. least: accumulators from which on results are `from`, `from + 1`, ... With
+ * the line they are that from `from` - 1/2 on: what is added to v * weight for each of them lies between two bounds,
+ * and it is a multiple of the weight but for whole results.
  */
-static bool find_bounds(struct bend *b, int side, const int64_t *least, int32_t n, int32_t from)
+static bool find_shift(struct bend *b, int side, const int64_t *least, int32_t n, int32_t from)
 {
-    int64_t one = (int64_t)1 << b->bits, low = n > 0 ? -one : -1, high = one;
+    int64_t low = INT64_MIN, high = INT64_MAX, one = (int64_t)1 << b->bits, less = 0;
 
+    b->shift[side] = b->whole[side] = 0;
+    if (n <= 0)
+        return true;
     for (int32_t i = 0; i < n; i++) {
         int64_t lack = (2 * (int64_t)(from + i) - 1) * (one / 2) - least[i] * b->weight;
         low = lack > low ? lack : low;
         high = lack + b->weight < high ? lack + b->weight : high;
+        if (low >= high)
+            return false;
     }
-    b->low[side] = low;
-    b->high[side] = high;
-    return high - low >= 2;
-}
-
-/* The least shift from `base` on; what is added is a multiple of the weight but for whole results. */
-static bool find_shift(struct bend *b, int side, int64_t base)
-{
-    int64_t one = (int64_t)1 << b->bits, origin = ((int64_t)VEC_MAGIC + base) * b->weight, low = b->low[side] + 1;
-    int64_t first = ((low - origin) % one + one) % one, last = first + b->high[side] - 1 - low;
-    int64_t more = first > 0 && last < one ? first_multiple(b->weight, one, first, last) : 0;
-    int64_t sum = origin + more * b->weight - low;
-
-    b->shift[side] = base + more;
-    b->whole[side] = (sum - (sum % one + one) % one) / one;
-    return more >= 0;
+    if (high - low < 2 || low <= -one || high >= one)
+        return false;
+    if (high <= 0)
+        less = 1;
+    if (low >= 0 || high <= 0)
+        b->shift[side] = first_multiple(b->weight, one, low + 1 + less * one, high - 1 + less * one);
+    b->whole[side] = b->shift[side] * b->weight / one + less;
+    return b->shift[side] >= 0 && least[n - 1] + b->shift[side] < EXACT && least[0] > -EXACT;
 }
 
 /* The least accumulator whose result is `k` above the zero point. */
@@ -218,8 +213,8 @@ static bool find_bend(struct bend *b, const struct vec_output *o, int32_t multip
         least[i] = least_of(from + i, multiplier, right);
     for (size_t i = 0; i < sizeof near / sizeof *near; i++) {
         b->weight = rounded(ldexp(mantissa, 24)) + near[i];
-        if (b->weight <= MOST_WEIGHT && find_bounds(b, 0, least + below, n - below, from + below) &&
-            find_bounds(b, 1, least, below, from))
+        if (b->weight <= EXACT && find_shift(b, 0, least + below, n - below, from + below) &&
+            find_shift(b, 1, least, below, from))
             return true;
     }
     return false;
@@ -227,29 +222,23 @@ static bool find_bend(struct bend *b, const struct vec_output *o, int32_t multip
 
 bool vec_params_bend(struct vec_params *p, const struct vec_output *o, int32_t *bias)
 {
-    struct bend bends[VEC_LANES];
+    struct bend bends[VEC_LANES] = {{0}};
 
     for (int32_t i = 0; i < VEC_LANES; i++) {
         struct bend *b = &bends[i];
         if (i > 0 && p->multiplier[i] == p->multiplier[i - 1] && p->right[i] == p->right[i - 1])
             *b = b[-1];
-        else if (p->multiplier[i] == 0)
-            *b = (struct bend){.low = {-1, -1}, .high = {1, 1}};
-        else if (!find_bend(b, o, p->multiplier[i], p->right[i]))
+        else if (p->multiplier[i] != 0 && !find_bend(b, o, p->multiplier[i], p->right[i]))
             return false;
-        for (int side = 0; side < 2; side++) {
-            if (!find_shift(b, side, -p->middle[i]) || b->shift[side] + p->middle[i] + p->reach[i] >= VEC_MAGIC_REACH)
-                return false;
-        }
     }
     for (int32_t i = 0; i < VEC_LANES; i++) {
         const struct bend *b = &bends[i];
         p->scale[i] = (float)ldexp((double)b->weight, -b->bits);
         p->offset[i] = VEC_MAGIC + (float)(o->zero - b->whole[0]);
         p->offset_below[i] = VEC_MAGIC + (float)(o->zero - b->whole[1]);
-        p->left[i] = VEC_MAGIC_BITS + (int32_t)b->shift[0];
+        p->left[i] = (int32_t)b->shift[0];
         p->away[i] = (int32_t)(b->shift[1] - b->shift[0]);
-        bias[i] = (int32_t)((uint32_t)bias[i] + (uint32_t)p->left[i]);
+        bias[i] = (int32_t)((uint32_t)bias[i] + (uint32_t)b->shift[0]);
     }
     p->form = (int8_t)o->low >= o->zero ? VEC_LINE : VEC_BENT;
     return true;

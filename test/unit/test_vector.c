@@ -333,15 +333,13 @@ static void ties_are_not_linear(void **state)
     assert_false(vec_sum_is_linear(&l, &e));
 }
 
-/* v: with its bias, the bits of a float. */
 static int32_t bent_value(const struct vec_params *p, const struct vec_output *o, int32_t lane, int32_t v)
 {
     bool below = p->form == VEC_BENT && v < p->left[lane];
-    int32_t bits = v + (below ? p->away[lane] : 0);
-    float r;
+    float r =
+        fmaf((float)(v + (below ? p->away[lane] : 0)), p->scale[lane], below ? p->offset_below[lane] : p->offset[lane]);
+    int32_t bits;
 
-    memcpy(&r, &bits, sizeof r);
-    r = fmaf(r, p->scale[lane], below ? p->offset_below[lane] : p->offset[lane]);
     memcpy(&bits, &r, sizeof bits);
     return nuc_clamp_i32(bits - VEC_MAGIC_BITS, (int8_t)o->low, (int8_t)o->high);
 }
