@@ -26,26 +26,14 @@ void nuc_check_input_orders(const struct nuc_model *m)
     }
 }
 
-/* The first value of the graph in an order that neither runtime nor NPU has; NULL: there is none. */
-static const struct nuc_meta *unusable_order(const struct nuc_graph *g, const struct nuc_node **of)
+void nuc_check_value_orders(const struct nuc_graph *g)
 {
     for (const struct nuc_node *n = g->first; n != NULL; n = n->next) {
         for (uint32_t i = 0; i < n->n_vals && nuc_is_call(n); i++) {
-            *of = n;
             if (!nuc_is_usable_order(&n->vals[i]))
-                return &n->vals[i];
+                refuse_order(g, "tensor", n, &n->vals[i]);
         }
     }
-    return NULL;
-}
-
-void nuc_check_value_orders(const struct nuc_graph *g)
-{
-    const struct nuc_node *n;
-    const struct nuc_meta *found = unusable_order(g, &n);
-
-    if (found != NULL)
-        refuse_order(g, "tensor", n, found);
 }
 
 /* The caller's check of an Edge node, which sees it as compile.h shows nodes. */
@@ -119,17 +107,9 @@ void nuc_decompose_model(struct nuc_job *j)
         nuc_restore_output_orders(m->graph, outputs);
 }
 
-/* The reference leaves the orders that torch gives values, also those that its operators do not take. */
-static bool settles_orders(const struct nuc_model *m)
-{
-    const struct nuc_node *n;
-
-    return !m->settings->o.reference_compat || unusable_order(m->graph, &n) != NULL;
-}
-
 void nuc_settle_orders(struct nuc_job *j)
 {
-    if (settles_orders(j->m))
+    if (!j->m->settings->o.reference_compat)
         nuc_run_stage_passes(j, &nuc_order_passes, NUC_PASSES_DEFAULT);
 }
 
@@ -143,10 +123,9 @@ void nuc_run_edge_stage(struct nuc_job *j)
         nuc_run_stage_passes(j, &nuc_edge_passes, NUC_PASSES_DEFAULT);
     if (s->o.no_quantize)
         nuc_run_stage_passes(j, &nuc_float_passes, NUC_PASSES_DEFAULT);
-    if (settles_orders(j->m))
-        nuc_run_stage_passes(j, &nuc_plain_passes, NUC_PASSES_DEFAULT);
     if (s->o.reference_compat)
         return;
+    nuc_run_stage_passes(j, &nuc_plain_passes, NUC_PASSES_DEFAULT);
     nuc_run_stage_passes(j, &nuc_cluster_passes, NUC_PASSES_DEFAULT);
     if (nuc_expresses_for_npu(s) && !s->o.no_quantize)
         nuc_run_stage_passes(j, &nuc_npu_passes, NUC_PASSES_DEFAULT);

@@ -168,7 +168,8 @@ static bool shows_range(const struct nuc_calibration *c, const struct nuc_node *
     if (nuc_moves_values(user) || nuc_op_is_in(user->op, NUC_CLAMPS))
         return c->unseen[user->id];
     const struct nuc_node *mask = nuc_added_mask(c->g, user, &kind);
-    return (mask != NULL && mask != value && kind == NUC_MASK_HIDES) || nuc_commutes_with_clamp(user);
+    return (mask != NULL && mask != value && kind == NUC_MASK_HIDES) || user->op == NUC_OP_MAXIMUM ||
+           user->op == NUC_OP_MINIMUM;
 }
 
 static void find_unseen(struct nuc_calibration *c)

@@ -301,8 +301,8 @@ bool nuc_has_npu_function(const struct nuc_support *s, const struct nuc_node *no
 
 /* ---- the function itself ---- */
 
-void nuc_evaluate_function(struct nuc_graph *g, const struct nuc_node *node, const struct nuc_quant *in,
-                           float results[256])
+/* Of the 256 numbers that come in. */
+static void evaluate(struct nuc_graph *g, const struct nuc_node *node, const struct nuc_quant *in, float results[256])
 {
     struct nuc_graph *alone = nuc_graph_new(g->cx, g->file);
     struct nuc_meta meta = nuc_meta_make(NUC_F32, (int64_t[]){256}, 1);
@@ -402,7 +402,7 @@ static const struct nuc_function *choose(const struct nuc_support *s, struct nuc
     if (node->op == NUC_OP_TO_DTYPE)
         run_threshold(s->g, node, &in, scales.params, exact);
     else
-        nuc_evaluate_function(s->g, node, &in, exact);
+        evaluate(s->g, node, &in, exact);
     while ((f = next_function(s, node, f, scales.params)) != NULL) {
         double results[256];
         scales.of[0] = in;

@@ -69,10 +69,6 @@ double nuc_function_loss(const struct nuc_function_scales *scales, uint32_t n_st
 /* Largest loss at which an expression takes the place of its function, dB. */
 #define NUC_FUNCTION_MAX_LOSS 0.5
 
-/* What an operator of one value makes of the 256 numbers that there are with these parameters. */
-void nuc_evaluate_function(struct nuc_graph *g, const struct nuc_node *node, const struct nuc_quant *in,
-                           float results[256]);
-
 /* Whether a function of a float graph has an expression that takes fewer cycles than the CPU; the loss is not known. */
 bool nuc_has_npu_function(const struct nuc_support *s, const struct nuc_node *node);
 
