@@ -50,12 +50,7 @@ static inline void compile_line(struct nuc_context *cx, struct text_line *line)
     nuc_compiler_free(l.c);
 }
 
-/* Of TEXT_TEST(), whose user is a struct network_check. */
-static inline void check_networks(struct nuc_context *cx, void *arg)
-{
-    struct text_case *c = arg;
-
-    for_lines(cx, c, compile_line, (void *)(uintptr_t)c->user);
-}
+/* An entry of a list of tests: check(cx, model, &line) for each line of a file. */
+#define COMPILED_TEST(file, check) LINE_TEST(file, compile_line, (&(struct network_check){check}))
 
 #endif

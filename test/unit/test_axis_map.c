@@ -65,11 +65,6 @@ static void check_line(struct nuc_context *cx, struct text_line *line)
         fail_msg("%s: %s instead of %s", line->left, nuc_text_string(&got), line->right);
 }
 
-static void check_maps(struct nuc_context *cx, void *text)
-{
-    for_lines(cx, text, check_line, NULL);
-}
-
 /* ---- what operators compute ---- */
 
 /* How a result follows from the elements that the map names: see cases/axis_results.txt. */
@@ -263,11 +258,5 @@ static void check_result(struct nuc_context *cx, struct text_line *line)
     check_draws(&row, line->user);
 }
 
-static void check_results(struct nuc_context *cx, void *arg)
-{
-    uint32_t seed = 5;
-
-    for_lines(cx, arg, check_result, &seed);
-}
-
-RUN_TESTS(TEXT_TEST("cases/axis_maps.txt", check_maps, NULL), TEXT_TEST("cases/axis_results.txt", check_results, NULL))
+RUN_TESTS(LINE_TEST("cases/axis_maps.txt", check_line, NULL),
+          LINE_TEST("cases/axis_results.txt", check_result, &(uint32_t){5}))

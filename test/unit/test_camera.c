@@ -65,11 +65,6 @@ static void check_image(struct nuc_context *cx, struct text_line *line)
     }
 }
 
-static void check_images(struct nuc_context *cx, void *arg)
-{
-    for_lines(cx, arg, check_image, NULL);
-}
-
 static void read_refused(struct nuc_context *cx, void *arg)
 {
     camera_of(cx, arg);
@@ -80,11 +75,6 @@ static void check_refusal(struct nuc_context *cx, struct text_line *line)
     assert_int_not_equal(nuc_try(cx, read_refused, line->left), NUC_OK);
     if (strstr(cx->message, line->right) == NULL)
         fail_msg("%s: %s", line->left, cx->message);
-}
-
-static void check_refusals(struct nuc_context *cx, void *arg)
-{
-    for_lines(cx, arg, check_refusal, NULL);
 }
 
 static void values_are_normalised(struct nuc_context *cx, void *arg)
@@ -156,6 +146,6 @@ static void taps_are_checked(struct nuc_context *cx, void *arg)
     assert_false(nuc_frame_input_fits(&p));
 }
 
-RUN_TESTS(TEXT_TEST("cases/cameras.txt", check_images, NULL),
-          TEXT_TEST("cases/camera_refusals.txt", check_refusals, NULL), CONTEXT_TEST(values_are_normalised),
+RUN_TESTS(LINE_TEST("cases/cameras.txt", check_image, NULL),
+          LINE_TEST("cases/camera_refusals.txt", check_refusal, NULL), CONTEXT_TEST(values_are_normalised),
           CONTEXT_TEST(scales_as_image_files), CONTEXT_TEST(taps_are_checked))

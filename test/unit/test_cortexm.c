@@ -39,11 +39,6 @@ static void check_operators(struct nuc_context *cx, struct text_line *line)
     }
 }
 
-static void check_lowering(struct nuc_context *cx, void *text)
-{
-    for_lines(cx, text, check_operators, NULL);
-}
-
 /* ---- tables ---- */
 
 static void leaky_table(struct nuc_context *cx, void *arg)
@@ -161,5 +156,5 @@ static void lower_scratch(struct nuc_context *cx, void *arg)
     }
 }
 
-RUN_TESTS(TEXT_TEST("cases/cortexm.txt", check_lowering, NULL), CONTEXT_TEST(leaky_table),
+RUN_TESTS(LINE_TEST("cases/cortexm.txt", check_operators, NULL), CONTEXT_TEST(leaky_table),
           cmocka_unit_test(multipliers), CONTEXT_TEST(wide_bias), ROW_TEST(lower_scratch, scratch_cases))

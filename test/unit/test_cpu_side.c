@@ -174,12 +174,5 @@ static void names(void **state)
     (void)state;
 }
 
-int main(void)
-{
-    static const struct network_check operators = {check_operators};
-    const struct CMUnitTest tests[] = {TEXT_TEST("cases/cpu_side.txt", check_networks, &operators),
-                                       cmocka_unit_test(samples), cmocka_unit_test(writes), cmocka_unit_test(clamps),
-                                       cmocka_unit_test(names)};
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+RUN_TESTS(COMPILED_TEST("cases/cpu_side.txt", check_operators), cmocka_unit_test(samples), cmocka_unit_test(writes),
+          cmocka_unit_test(clamps), cmocka_unit_test(names))

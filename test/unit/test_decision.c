@@ -68,11 +68,6 @@ static void check_option(struct nuc_context *cx, struct text_line *line)
     }
 }
 
-static void check_options(struct nuc_context *cx, void *arg)
-{
-    for_lines(cx, arg, check_option, NULL);
-}
-
 /* ---- in a program ---- */
 
 static const char *as_text(struct nuc_context *cx, const struct nuc_decision_rule *d)
@@ -454,7 +449,7 @@ static void anomalies(struct nuc_context *cx, void *arg)
     assert_int_equal(s.found[0].label, 0);
 }
 
-RUN_TESTS(TEXT_TEST("cases/decision.txt", check_options, NULL), ROW_TEST(check_record, records),
+RUN_TESTS(LINE_TEST("cases/decision.txt", check_option, NULL), ROW_TEST(check_record, records),
           ROW_TEST(check_shape, shapes), CONTEXT_TEST(suppression), CONTEXT_TEST(bounded), CONTEXT_TEST(anchors),
           CONTEXT_TEST(raw_yolo), CONTEXT_TEST(centroids), CONTEXT_TEST(events), CONTEXT_TEST(keypoints),
           CONTEXT_TEST(anomalies))

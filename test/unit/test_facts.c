@@ -72,11 +72,6 @@ static void check_text(struct nuc_context *cx, struct text_line *line)
         fail_msg("%s: %s", line->left, why);
 }
 
-static void check_texts(struct nuc_context *cx, void *arg)
-{
-    for_lines(cx, arg, check_text, NULL);
-}
-
 /* `item` many times between two texts. */
 static struct nuc_span repeated(struct nuc_context *cx, const char *before, const char *item, size_t count,
                                 const char *after)
@@ -236,5 +231,5 @@ static void checksum(struct nuc_context *cx, void *arg)
     (void)arg;
 }
 
-RUN_TESTS(CONTEXT_TEST(round_trip), TEXT_TEST("cases/metadata.txt", check_texts, NULL), CONTEXT_TEST(too_much),
+RUN_TESTS(CONTEXT_TEST(round_trip), LINE_TEST("cases/metadata.txt", check_text, NULL), CONTEXT_TEST(too_much),
           CONTEXT_TEST(flipped), CONTEXT_TEST(found), CONTEXT_TEST(damaged), CONTEXT_TEST(crc), CONTEXT_TEST(checksum))

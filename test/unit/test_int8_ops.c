@@ -6,6 +6,7 @@
 
 #include "device/runtime/operators/op_shapes.h"
 
+#define CALLS "cases/int8_operators.txt"
 #define MOST_CALLS 100
 #define MOST_ARGS 17
 #define MOST_RANK 4
@@ -92,26 +93,18 @@ __attribute__((format(printf, 1, 2))) static struct call read_call(const char *f
 static struct call calls[MOST_CALLS];
 static size_t n_calls;
 
-/* Calls check(line) for each refusal, which begins after its '!'; the others are read as calls. */
-static void for_refusals(void (*check)(char *line))
+/* Lines without a refusal are calls. */
+static void add_call(struct nuc_context *cx, struct text_line *line)
 {
-    char *text = read_cases("cases/int8_operators.txt");
-
-    n_calls = 0;
-    for (char *at = text, *line; (line = take_line(&at)) != NULL;) {
-        if (*line == '!' && check != NULL)
-            check(line + 2);
-        else if (*line != '!' && *line != '\0') {
-            assert_true(n_calls < MOST_CALLS);
-            calls[n_calls++] = read_call("%s", line);
-        }
-    }
-    test_free(text);
+    if (line->right != NULL)
+        return;
+    assert_true(n_calls < MOST_CALLS);
+    calls[n_calls++] = read_call("%s", line->left);
 }
 
 static int read_calls(void **state)
 {
-    for_refusals(NULL);
+    run_cases(CALLS, check_lines, &(struct line_check){add_call, NULL});
     return 0;
 }
 
@@ -461,32 +454,28 @@ static void test_changed_pairs(void **state)
     }
 }
 
-static void check_refused(char *line)
+static void check_refused(struct nuc_context *cx, struct text_line *line)
 {
-    char *place = split_at(line, " "), *comment = strstr(place, " # ");
+    if (line->right == NULL)
+        return;
+    char *name = line->right, *place = split_at(name, " ");
     bool found = false;
 
-    if (comment != NULL)
-        *comment = '\0';
+    split_at(place, " # ");
     for (size_t i = 0; i < n_calls; i++) {
         struct call c = calls[i];
         char words[200];
         snprintf(words, sizeof words, "%s", place);
-        if (strcmp(c.name, line) != 0)
+        if (strcmp(c.name, name) != 0)
             continue;
         found = true;
         for (const char *at = strtok(words, " "); at != NULL; at = strtok(NULL, " "))
             c.args[atoi(at)] = read_arg(strtok(NULL, " "));
         if (run(&c) == NUC_OK)
-            fail_msg("%s %s", line, place);
+            fail_msg("%s %s", name, place);
     }
     if (!found)
-        fail_msg("no call of %s", line);
-}
-
-static void test_refused(void **state)
-{
-    for_refusals(check_refused);
+        fail_msg("no call of %s", name);
 }
 
 /* An LSTM whose biases are of the type of the other width, and a shift that is too far for sums of 64 bits. */
@@ -523,7 +512,7 @@ int main(void)
         cmocka_unit_test(test_valid_calls),       cmocka_unit_test(test_over_input),
         cmocka_unit_test(test_minimum_layouts),   cmocka_unit_test(test_pad_values),
         cmocka_unit_test(test_transpose_values),  cmocka_unit_test(test_changed_arguments),
-        cmocka_unit_test(test_changed_pairs),     cmocka_unit_test(test_refused),
+        cmocka_unit_test(test_changed_pairs),     LINE_TEST(CALLS, check_refused, NULL),
         cmocka_unit_test(test_widths_of_an_lstm), cmocka_unit_test(test_inputs_of_a_layer),
     };
 

@@ -384,12 +384,5 @@ static void form_of_rows(void **state)
     run_in_context(check_norm_rows, NULL);
 }
 
-int main(void)
-{
-    static const struct network_check operators = {check_operators};
-    const struct CMUnitTest tests[] = {TEXT_TEST("cases/npu_functions.txt", check_networks, &operators),
-                                       cmocka_unit_test(close_to_the_function),
-                                       cmocka_unit_test(averages_in_other_parameters), cmocka_unit_test(form_of_rows)};
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+RUN_TESTS(COMPILED_TEST("cases/npu_functions.txt", check_operators), cmocka_unit_test(close_to_the_function),
+          cmocka_unit_test(averages_in_other_parameters), cmocka_unit_test(form_of_rows))

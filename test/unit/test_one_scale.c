@@ -30,10 +30,4 @@ static void check_scales(struct nuc_context *cx, struct nuc_model *m, const stru
         fail_msg("%s: %s, %u values quantized again", line->name, found, again);
 }
 
-int main(void)
-{
-    static const struct network_check scales = {check_scales};
-    const struct CMUnitTest tests[] = {TEXT_TEST("cases/one_scale.txt", check_networks, &scales)};
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+RUN_TESTS(COMPILED_TEST("cases/one_scale.txt", check_scales))

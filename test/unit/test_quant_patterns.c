@@ -75,11 +75,6 @@ static void check_line(struct nuc_context *cx, struct text_line *line)
         fail_msg("%s%s: %s, expected %s", line->graph, line->left, got, line->right);
 }
 
-static void check_cases(struct nuc_context *cx, void *text)
-{
-    for_lines(cx, text, check_line, NULL);
-}
-
 /* ---- parameters ---- */
 
 /* Softmax: 1 / 256 and -128, whatever was seen. A padding of 20 is seen by the observer of the input, too. */
@@ -237,6 +232,6 @@ static void mse_finds_the_least_error(void **state)
     assert_true(squared_error(x, COUNT_ALL, (double)min, (double)max) < 1.1 * least);
 }
 
-RUN_TESTS(TEXT_TEST("cases/quant_patterns.txt", check_cases, NULL), cmocka_unit_test(parameters),
+RUN_TESTS(LINE_TEST("cases/quant_patterns.txt", check_line, NULL), cmocka_unit_test(parameters),
           STATE_TEST(observers_differ_on_an_outlier), STATE_TEST(percentile_cuts_rare_values),
           STATE_TEST(mse_finds_the_least_error))

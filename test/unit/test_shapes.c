@@ -50,11 +50,6 @@ static void check_call(struct nuc_context *cx, struct text_line *line)
         fail_msg("%s: %s instead of %s", line->left, got, line->right);
 }
 
-static void check_shapes(struct nuc_context *cx, void *text)
-{
-    for_lines(cx, text, check_call, NULL);
-}
-
 /* Every operator has a rule: it fails for want of arguments, not for want of a rule. */
 static void every_operator_has_a_rule(void **state)
 {
@@ -120,5 +115,5 @@ static void work_is_bounded(void **state)
     assert_int_equal(nuc_try(cx, check_work, fine), NUC_OK);
 }
 
-RUN_TESTS(TEXT_TEST("cases/shapes.txt", check_shapes, NULL), cmocka_unit_test(every_operator_has_a_rule),
+RUN_TESTS(LINE_TEST("cases/shapes.txt", check_call, NULL), cmocka_unit_test(every_operator_has_a_rule),
           cmocka_unit_test(dim_orders_of_strides), STATE_TEST(work_is_bounded))

@@ -139,9 +139,4 @@ static void check_line(struct nuc_context *cx, struct text_line *line)
         fail_msg("%s: %.2f dB, fast %.2f dB", line->name, r.sqnr, before.sqnr);
 }
 
-static void check_case(struct nuc_context *cx, void *arg)
-{
-    for_lines(cx, arg, check_line, NULL);
-}
-
-RUN_TESTS(TEXT_TEST("cases/wide_values.txt", check_case, NULL))
+RUN_TESTS(LINE_TEST("cases/wide_values.txt", check_line, NULL))

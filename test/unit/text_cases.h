@@ -133,6 +133,22 @@ struct text_test {
     const void *user;
 };
 
+/* The same, of lines: for_lines() calls check(cx, &line), whose `user` is this one. */
+#define LINE_TEST(file, check, user) TEXT_TEST(file, check_lines, (&(struct line_check){check, user}))
+
+struct line_check {
+    void (*check)(struct nuc_context *cx, struct text_line *line);
+    void *user;
+};
+
+static inline void check_lines(struct nuc_context *cx, void *arg)
+{
+    struct text_case *c = arg;
+    const struct line_check *l = c->user;
+
+    for_lines(cx, c, l->check, l->user);
+}
+
 static inline void run_text_test(void **state)
 {
     const struct text_test *t = *state;
