@@ -303,20 +303,29 @@ static void make_renamed(struct nuc_context *cx, void *arg)
     f->quantized = q;
 }
 
-static void renamed_nodes(void **state)
+/* Of the models that `make` opens, which have no labels. */
+static const struct nuc_node_evaluation *evaluate_nodes(struct flow *f, void (*make)(struct nuc_context *cx, void *arg))
 {
-    static const struct trial unlabelled = {.line = "renamed"};
+    static const struct trial unlabelled = {.line = "node by node"};
     const struct nuc_evaluation *e = NULL;
     const struct nuc_node_evaluation *nodes = NULL;
-    struct flow f = {.t = &unlabelled, .c = new_compiler(true)};
 
-    if (nuc_try(f.c->cx, make_renamed, &f) != NUC_OK)
-        fail_msg("%s", nuc_compiler_message(f.c));
-    struct nuc_dataset *data = make_data(&f);
-    if (nuc_evaluate(f.program, data, f.reference, NULL, &e) != NUC_OK ||
-        nuc_evaluate_nodes(f.program, data, f.reference, f.quantized, &nodes) != NUC_OK)
-        fail_msg("%s", nuc_compiler_message(f.c));
+    f->t = &unlabelled;
+    if (nuc_try(f->c->cx, make, f) != NUC_OK)
+        fail_msg("%s", nuc_compiler_message(f->c));
+    struct nuc_dataset *data = make_data(f);
+    if (nuc_evaluate(f->program, data, f->reference, NULL, &e) != NUC_OK ||
+        nuc_evaluate_nodes(f->program, data, f->reference, f->quantized, &nodes) != NUC_OK)
+        fail_msg("%s", nuc_compiler_message(f->c));
     assert_int_equal(nodes->n_nodes, 2);
+    return nodes;
+}
+
+static void renamed_nodes(void **state)
+{
+    struct flow f = {.c = new_compiler(true)};
+    const struct nuc_node_evaluation *nodes = evaluate_nodes(&f, make_renamed);
+
     assert_string_equal(nodes->nodes[0].name, "a");
     assert_string_equal(nodes->nodes[0].float_name, "b");
     assert_string_equal(nodes->nodes[1].name, "z");
@@ -370,18 +379,9 @@ static void make_centred(struct nuc_context *cx, void *arg)
 /* Rows that lost their mean are compared with such rows of the float model. */
 static void centred_rows(void **state)
 {
-    static const struct trial unlabelled = {.line = "centred"};
-    const struct nuc_evaluation *e = NULL;
-    const struct nuc_node_evaluation *nodes = NULL;
-    struct flow f = {.t = &unlabelled, .c = new_compiler(true)};
+    struct flow f = {.c = new_compiler(true)};
+    const struct nuc_node_evaluation *nodes = evaluate_nodes(&f, make_centred);
 
-    if (nuc_try(f.c->cx, make_centred, &f) != NUC_OK)
-        fail_msg("%s", nuc_compiler_message(f.c));
-    struct nuc_dataset *data = make_data(&f);
-    if (nuc_evaluate(f.program, data, f.reference, NULL, &e) != NUC_OK ||
-        nuc_evaluate_nodes(f.program, data, f.reference, f.quantized, &nodes) != NUC_OK)
-        fail_msg("%s", nuc_compiler_message(f.c));
-    assert_int_equal(nodes->n_nodes, 2);
     for (size_t i = 0; i < nodes->n_nodes; i++) {
         assert_false(nodes->nodes[i].is_rescaled);
         assert_true(nodes->nodes[i].float_program.sqnr_db > 30);
