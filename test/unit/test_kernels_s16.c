@@ -1,7 +1,7 @@
 /* Convolutions of int16 against sums that are scattered from the inputs, in every kernel there is. */
 #include <math.h>
 
-#include "unit/test.h"
+#include "unit/random.h"
 
 #include "device/kernels/dsp/dsp.h"
 
@@ -11,8 +11,7 @@ static uint32_t state = 7;
 
 static int32_t number(int32_t low, int32_t high)
 {
-    state = state * 1664525u + 1013904223u;
-    return low + (int32_t)((state >> 8) % (uint32_t)(high - low + 1));
+    return random_in(&state, low, high);
 }
 
 struct one {
