@@ -21,7 +21,7 @@ static void *random_values(struct nuc_context *cx, const struct nuc_meta *m, uin
     float width = m->rank > 1 ? 3.0f / sqrtf((float)nuc_elements_between(m, 1, m->rank)) : 0.5f;
 
     for (size_t i = 0; i < count; i++) {
-        float unit = (float)next_random(&seed) / 8388608.0f - 1.0f;
+        float unit = noise(&seed);
         values[i] = unit * width;
         bytes[i] = (int8_t)(unit * 127.0f);
     }
