@@ -1,5 +1,6 @@
 /* Graphs before and after the passes on their way to the partitioner, and what they compute. */
 #include "rewrites.h"
+#include "support_nets.h"
 
 #include "npu/layout/orders.h"
 #include "rewrite/npu_forms/npu_forms.h"
@@ -40,9 +41,9 @@ static void to_npu_forms_with(struct nuc_graph *g, enum nuc_norm_form form)
     struct nuc_norm_of empty = {"empty", form, 0.0625};
     const struct nuc_norms norms = {
         .softmax_in_parts = form != NUC_NORM_WHOLE, .form = form, .n_others = 1, .others = &empty};
-    struct nuc_support s = {
-        .g = g, .target = nuc_target_find(g->cx, "imxrt700"), .flavor = nuc_flavor_find(g->cx, NULL), .norms = &norms};
+    struct nuc_support s = support_of(g, NULL);
 
+    s.norms = &norms;
     if (nuc_to_npu_forms(&s))
         nuc_refresh_layouts(g);
     /* Those of many values take fewer cycles in parts. */
@@ -57,19 +58,16 @@ static void to_npu_forms(struct nuc_graph *g)
 
 static void to_npu_quotients(struct nuc_graph *g)
 {
-    struct nuc_support s = {.g = g,
-                            .target = nuc_target_find(g->cx, "imxrt700"),
-                            .flavor = nuc_flavor_find(g->cx, NULL),
-                            .divides_in_int8 = true};
+    struct nuc_support s = support_of(g, NULL);
 
+    s.divides_in_int8 = true;
     if (nuc_to_npu_forms(&s))
         nuc_refresh_layouts(g);
 }
 
 static void take_fewer_rows(struct nuc_graph *g)
 {
-    struct nuc_support s = {
-        .g = g, .target = nuc_target_find(g->cx, "imxrt700"), .flavor = nuc_flavor_find(g->cx, NULL)};
+    struct nuc_support s = support_of(g, NULL);
 
     if (nuc_take_fewer_rows(&s))
         nuc_refresh_layouts(g);
@@ -103,8 +101,7 @@ static void to_wide_npu_norms(struct nuc_graph *g)
 
 static void to_constant_weights(struct nuc_graph *g)
 {
-    struct nuc_support s = {
-        .g = g, .target = nuc_target_find(g->cx, "imxrt700"), .flavor = nuc_flavor_find(g->cx, NULL)};
+    struct nuc_support s = support_of(g, NULL);
 
     if (nuc_keep_weights_constant(g, &s))
         nuc_refresh_layouts(g);
