@@ -37,13 +37,11 @@ static int32_t read_number(const char *text, char **end)
 
 static uint8_t read_dtype(const char *text, size_t length)
 {
-    for (int d = 0; d < NUC_DTYPE_COUNT; d++) {
-        const char *name = nuc_dtype_name((enum nuc_dtype)d);
-        if (strlen(name) == length && strncmp(text, name, length) == 0)
-            return (uint8_t)d;
-    }
-    fail_msg("'%s' has no element type", text);
-    return 0;
+    enum nuc_dtype dtype = dtype_named(text, length);
+
+    if (dtype == NUC_DTYPE_COUNT)
+        fail_msg("'%s' has no element type", text);
+    return (uint8_t)dtype;
 }
 
 static struct arg read_arg(const char *word)

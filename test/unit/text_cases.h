@@ -40,6 +40,19 @@ static inline char *split_at(char *text, const char *mark)
     return found + strlen(mark);
 }
 
+/* The element type of that name, the first `length` characters of the text; NUC_DTYPE_COUNT: none. */
+static inline enum nuc_dtype dtype_named(const char *text, size_t length)
+{
+    int d = 0;
+
+    for (; d < NUC_DTYPE_COUNT; d++) {
+        const char *name = nuc_dtype_name((enum nuc_dtype)d);
+        if (strlen(name) == length && strncmp(text, name, length) == 0)
+            break;
+    }
+    return (enum nuc_dtype)d;
+}
+
 /* The file without its comments; from test_calloc(). */
 static inline char *read_cases(const char *file)
 {

@@ -51,14 +51,11 @@ static inline size_t read_values(const char *text, double *values)
 /* The element type whose name the text begins with, and after it a space, are taken off it; NUC_DTYPE_COUNT: none. */
 static inline enum nuc_dtype take_dtype(const char **text)
 {
-    for (int d = 0; d < NUC_DTYPE_COUNT; d++) {
-        size_t length = strlen(nuc_dtype_name((enum nuc_dtype)d));
-        if (strncmp(*text, nuc_dtype_name((enum nuc_dtype)d), length) != 0 || (*text)[length] != ' ')
-            continue;
-        *text += length + 1;
-        return (enum nuc_dtype)d;
-    }
-    return NUC_DTYPE_COUNT;
+    size_t length = strcspn(*text, " ");
+    enum nuc_dtype dtype = (*text)[length] == ' ' ? dtype_named(*text, length) : NUC_DTYPE_COUNT;
+
+    *text += dtype == NUC_DTYPE_COUNT ? 0 : length + 1;
+    return dtype;
 }
 
 struct value_reader {
