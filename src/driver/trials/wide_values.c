@@ -22,8 +22,11 @@
 /* Or so many samples, each of which gains it. */
 #define MANY 6
 
-/* What twice the cycles have to gain, in dB; the error that nobody asks less of, 50 dB; one of little use, 10 dB. */
+/* What twice the cycles have to gain, in dB, and the power of the cycles that the error has to fall with. */
 #define OF_TWICE_THE_CYCLES 15.0
+#define POWER_OF_CYCLES (OF_TWICE_THE_CYCLES / (10 * log10(2)))
+
+/* The error that nobody asks less of, 50 dB; one of little use, 10 dB. */
 #define FAINT 1e-5
 #define POOR 0.1
 
@@ -141,19 +144,16 @@ static double felt(double error)
     return (error + FAINT) * pow(1 + error / POOR, 4);
 }
 
-/*
- * What is sought: decibels of what is felt, less those that the cycles have to gain. Which of two programs is worth
- * more does not depend on a third.
- */
-static double worth(const struct outcome *o)
-{
-    return -10 * log10(felt(o->error)) - OF_TWICE_THE_CYCLES * log2((double)o->cycles);
-}
-
-/* By how many times the error has to fall for the cycles. */
+/* By how many times the error that is felt has to fall for the cycles. */
 static double price(const struct outcome *with, const struct outcome *without)
 {
-    return pow((double)with->cycles / (double)without->cycles, OF_TWICE_THE_CYCLES / (10 * log10(2)));
+    return pow((double)with->cycles / (double)without->cycles, POWER_OF_CYCLES);
+}
+
+/* What is sought: which of two programs is worth more does not depend on a third. */
+static bool is_worth_more(const struct outcome *o, const struct outcome *than)
+{
+    return felt(than->error) > price(o, than) * felt(o->error);
 }
 
 static double whole(double error)
@@ -233,7 +233,7 @@ static bool pays(const struct widening *w, const struct outcome *with, const str
 /* Beyond the cycles of int8: what no error at all would be worth. */
 static double most_cycles(const struct widening *w)
 {
-    double times = pow(felt(w->int8.error) / felt(0), 10 * log10(2) / OF_TWICE_THE_CYCLES) - 1;
+    double times = pow(felt(w->int8.error) / felt(0), 1 / POWER_OF_CYCLES) - 1;
 
     return fmin(times, MOST_TIMES) * (double)w->int8.cycles;
 }
@@ -257,7 +257,7 @@ static bool find_worth(const struct widening *w, bool *wide, struct outcome *out
         memcpy(last, trial, n_ids * sizeof *trial);
         if (!try_widths(w->m, trial, w->width, true, &tried))
             break;
-        if (!pays(w, &tried, &w->int8) || (found && worth(&tried) <= worth(out)))
+        if (!pays(w, &tried, &w->int8) || (found && !is_worth_more(&tried, out)))
             continue;
         memcpy(wide, trial, n_ids * sizeof *wide);
         *out = tried;
@@ -466,7 +466,7 @@ static bool is_better(const struct widening *w, const struct choice *c, const st
 {
     if (c->wide == NULL || than->wide == NULL)
         return c->wide != NULL;
-    return worth(&c->out) > worth(&than->out) && (c->out.cycles <= than->out.cycles || pays(w, &c->out, &than->out));
+    return is_worth_more(&c->out, &than->out) && (c->out.cycles <= than->out.cycles || pays(w, &c->out, &than->out));
 }
 
 /* Int16 stands where float would, or where float takes too many cycles. */
