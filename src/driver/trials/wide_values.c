@@ -223,10 +223,10 @@ static bool fits(const struct widening *w, const struct outcome *o)
     return o->memory <= w->m->settings->o.memory_budget || o->memory <= w->int8.memory;
 }
 
-/* The first surely gains what is worth looking for, and what its cycles have to. */
+/* Unless the user asks for int16: the first surely gains what is worth looking for, and what its cycles have to. */
 static bool pays(const struct widening *w, const struct outcome *with, const struct outcome *without)
 {
-    return fits(w, with) && gains(with, without, nuc_worthwhile(w->int8.error, is_mixed(w->m)), whole) &&
+    return fits(w, with) && gains(with, without, nuc_worthwhile(w->int8.error, false), whole) &&
            gains(with, without, price(with, without), felt);
 }
 
@@ -362,7 +362,7 @@ static uint32_t divide(const struct nuc_calibration *c, const struct nuc_graph *
 
 static double decibels(const struct outcome *without, const struct outcome *with)
 {
-    return 10 * log10(fmax(without->error, LEAST_ERROR) / fmax(with->error, LEAST_ERROR));
+    return 10 * log10(whole(without->error) / whole(with->error));
 }
 
 /*
