@@ -261,6 +261,23 @@ static bool compared_number(const struct nuc_calibration *c, const struct nuc_no
 #define FINER 16
 #define MOST_STEPS 120
 
+/* Which side of a number a value is on is told by values near it: there are the steps, and others saturate. */
+static void adopt_compared(struct nuc_calibration *c, const struct nuc_node *node)
+{
+    uint32_t group = c->observed[node->id].output;
+    float number = NAN;
+
+    if (group == NUC_NO_GROUP || nuc_moves_values(node) || !nuc_is_call(node))
+        return;
+    struct nuc_observer *o = c->observers[group];
+    if (!is_affine(&o->spec) || !o->seen || o->n != 1 || !compared_number(c, node, group, &number) ||
+        points_of(c, group) != moved_points(c, node, group))
+        return;
+    double size = fmax((double)o->scale[0] / FINER, fabs((double)number) / MOST_STEPS);
+    if (size < (double)o->scale[0])
+        take(o, size, -(int64_t)llround((double)number / size));
+}
+
 /* ---- values that readers requantize ---- */
 
 /*
@@ -340,20 +357,8 @@ void nuc_adopt(struct nuc_calibration *c)
     }
     if (c->one_scale)
         adopt_parameters(c);
-    for (const struct nuc_node *n = c->g->first; n != NULL; n = n->next) {
-        /* Which side of a number a value is on is told by values near it: there are the steps, and others saturate. */
-        uint32_t group = c->observed[n->id].output;
-        float number = NAN;
-        if (group == NUC_NO_GROUP || nuc_moves_values(n) || !nuc_is_call(n))
-            continue;
-        struct nuc_observer *o = c->observers[group];
-        if (!is_affine(&o->spec) || !o->seen || o->n != 1 || !compared_number(c, n, group, &number) ||
-            points_of(c, group) != moved_points(c, n, group))
-            continue;
-        double size = fmax((double)o->scale[0] / FINER, fabs((double)number) / MOST_STEPS);
-        if (size < (double)o->scale[0])
-            take(o, size, -(int64_t)llround((double)number / size));
-    }
+    for (const struct nuc_node *n = c->g->first; n != NULL; n = n->next)
+        adopt_compared(c, n);
     for (const struct nuc_node *n = c->g->first; n != NULL; n = n->next) {
         if (n->op == NUC_OP_MUL)
             adopt_gated(c, n);
