@@ -568,6 +568,12 @@ static uint32_t order_kinds(struct trying *t, const struct outcome *in_float, co
     return n;
 }
 
+/* A trial of the network does. */
+static bool takes_long(const struct trying *t)
+{
+    return nuc_run_cost(t->j->m->graph) > TELLS_APART;
+}
+
 /* What the caller may think otherwise about. */
 static void note_int8(const struct trying *t, const struct outcome *chosen, const struct outcome *int8)
 {
@@ -678,7 +684,7 @@ static bool join_norms(struct trying *t, const bool *rounds, enum nuc_norm_form 
 {
     uint32_t n_parts = t->n_norms < MOST_PARTS ? t->n_norms : MOST_PARTS, order[MOST_PARTS];
     enum nuc_norm_form forms[MOST_PARTS], in[MOST_PARTS] = {NUC_NORM_WHOLE};
-    bool apart = n_parts > 1 && nuc_run_cost(t->j->m->graph) <= TELLS_APART;
+    bool apart = n_parts > 1 && !takes_long(t);
     uint32_t n = apart ? order_parts(t, rounds, most, on_cpu, n_parts, order, forms) : 0;
     struct outcome joined = *on_cpu;
 
@@ -813,7 +819,7 @@ static bool choose_norms(struct trying *t, const bool *rounds, struct outcome *b
     set_norms(t, NUC_NORM_WHOLE, NULL, 1);
     if (t->n_norms == 0)
         return false;
-    if (nuc_run_cost(t->j->m->graph) > TELLS_APART && set_judged_norms(t))
+    if (takes_long(t) && set_judged_norms(t))
         return choose_by_rows(t, rounds, &on_cpu, best);
     t->of_norms.centred = t->has_streams;
     set_norms(t, NUC_NORM_SHORT, NULL, 1);
@@ -858,7 +864,7 @@ static void choose(struct trying *t, bool *rounds)
     uint32_t order[MOST_KINDS], n, n_taken = 0;
 
     /* Where norms are told by their rows, so is the network that has them on the CPU: the two differ in them alone. */
-    t->of_norms.centred = t->has_streams && nuc_run_cost(t->j->m->graph) > TELLS_APART;
+    t->of_norms.centred = t->has_streams && takes_long(t);
     if (!try_rounding(t, trial, &in_float) ||
         (choose_softmax(t, trial, &in_float) && !try_rounding(t, trial, &in_float)))
         return;
@@ -877,7 +883,7 @@ static void choose(struct trying *t, bool *rounds)
         memcpy(rounds, trial, sizeof trial);
         return;
     }
-    bool apart = is_possible && t->kinds.count > 1 && nuc_run_cost(t->j->m->graph) <= TELLS_APART;
+    bool apart = is_possible && t->kinds.count > 1 && !takes_long(t);
     n = apart ? order_kinds(t, &in_float, rounds, order, &found) : 0;
     /* The first one alone has been tried, and so have all of them. */
     for (uint32_t i = 0; i < n && n_taken + 1 < t->kinds.count; i++) {
