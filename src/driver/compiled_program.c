@@ -272,15 +272,14 @@ void nuc_write_memory_map(const struct nuc_job *j)
         nuc_write_text(j->c->cx, path, map_text(j->c->cx, j->made.memory, is_svg(path) ? NUC_MAP_SVG : NUC_MAP_TEXT));
 }
 
-/* What the arena takes with the scratch of delegates inside. */
-static size_t one_pool(const struct nuc_job *j)
+size_t nuc_plan_one_pool(const struct nuc_model *lowered)
 {
-    struct nuc_context *cx = j->c->cx;
+    struct nuc_context *cx = lowered->c->cx;
     struct nuc_arena *outer = nuc_push_arena(cx);
     const struct nuc_program_options options = {.plan_delegate_scratch = true,
-                                                .keep_order = j->m->settings->o.reference_compat,
-                                                .in_place = nuc_allows_in_place(j->m->settings)};
-    size_t size = nuc_plan_graph(nuc_graph_copy(j->m->graph), &options);
+                                                .keep_order = lowered->settings->o.reference_compat,
+                                                .in_place = nuc_allows_in_place(lowered->settings)};
+    size_t size = nuc_plan_graph(nuc_graph_copy(lowered->graph), &options);
 
     nuc_pop_arena(cx, outer);
     return size;
@@ -297,7 +296,7 @@ void nuc_check_memory_budget(const struct nuc_job *j)
         return;
     /* Each of these sizes may be asked for. The plan of a program may find less than the search for strips did. */
     bool strips = r->least_arena > 0 && r->least_arena < r->arena;
-    size_t least = strips ? r->least_arena + scratch : needed, pool = scratch > 0 ? one_pool(j) : least;
+    size_t least = strips ? r->least_arena + scratch : needed, pool = scratch > 0 ? nuc_plan_one_pool(j->m) : least;
     const char *head = nuc_format(cx, "%s: needs %zu bytes of memory (arena %zu, NPU scratch %zu), the budget is %zu",
                                   j->m->graph->file, needed, r->arena, scratch, budget);
     if (pool <= budget)

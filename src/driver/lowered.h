@@ -44,11 +44,14 @@ void nuc_add_io_constants(const struct nuc_model *m, struct nuc_program_options 
 
 /* Files the options ask for, and NUC_PROPERTY when the program needs more memory than its budget. */
 void nuc_write_kernel_selection(const struct nuc_job *j);
+void nuc_write_memory_map(const struct nuc_job *j);
+void nuc_check_memory_budget(const struct nuc_job *j);
+
+/* Bytes of the arena of a lowered model with the scratch of delegates inside. */
+size_t nuc_plan_one_pool(const struct nuc_model *lowered);
 
 /* Fails with NUC_UNSUPPORTED naming the operator that the runtime has no kernel for, for its element types above all.
  */
 void nuc_rehearse_program(const struct nuc_job *j);
-void nuc_write_memory_map(const struct nuc_job *j);
-void nuc_check_memory_budget(const struct nuc_job *j);
 
 #endif

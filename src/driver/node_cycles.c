@@ -327,17 +327,13 @@ static void count_cycles(struct nuc_model *partitioned, void *arg)
         *cycles = nuc_explained_cycles(nuc_explain_partitioned(partitioned, false));
 }
 
-/* Of the program without strips, with the scratch of the NPU inside. */
 static void plan_memory(struct nuc_model *partitioned, void *arg)
 {
-    const struct nuc_settings *s = partitioned->settings;
-    const struct nuc_program_options options = {
-        .plan_delegate_scratch = true, .keep_order = s->o.reference_compat, .in_place = nuc_allows_in_place(s)};
     struct lowering l = {.partitioned = partitioned, .last = NUC_STAGE_BOUNDARY};
     size_t *bytes = arg;
 
     if (nuc_attempt(partitioned->c->cx, lower, &l) == NUC_OK)
-        *bytes = nuc_plan_graph(nuc_graph_copy(l.lowered->graph), &options);
+        *bytes = nuc_plan_one_pool(l.lowered);
 }
 
 size_t nuc_planned_memory(const struct nuc_model *partitioned)
