@@ -8,6 +8,7 @@
 #include "ir/quant.h"
 #include "npu/layout/layout.h"
 #include "npu/partition/partition.h"
+#include "npu/support/support.h"
 
 struct nuc_model *nuc_model_make(struct nuc_compiler *c, struct nuc_graph *g)
 {
@@ -40,6 +41,17 @@ struct nuc_model *nuc_model_after(const struct nuc_model *from, struct nuc_graph
     m->stream = from->stream;
     m->front_end = from->front_end;
     m->decision = from->decision;
+    return m;
+}
+
+struct nuc_model *nuc_model_centred(const struct nuc_model *from)
+{
+    static const struct nuc_norms norms = {.centred = true};
+    struct nuc_settings *settings = nuc_copy(from->c->cx, from->settings, sizeof *settings);
+    struct nuc_model *m = nuc_model_after(from, from->graph);
+
+    settings->norms = &norms;
+    m->settings = settings;
     return m;
 }
 

@@ -100,8 +100,8 @@ const struct nuc_settings *nuc_settings(struct nuc_compiler *c);
 struct nuc_model *nuc_model_make(struct nuc_compiler *c, struct nuc_graph *g);
 struct nuc_model *nuc_model_after(const struct nuc_model *from, struct nuc_graph *g);
 
-/* nuc_prepare() of a float model that norms on the NPU are made of: what they read is written without its mean. */
-enum nuc_status nuc_prepare_centred(struct nuc_model *m, struct nuc_model **prepared);
+/* A float model as norms on the NPU are made of it: once it is prepared, what they read is without its mean. */
+struct nuc_model *nuc_model_centred(const struct nuc_model *from);
 
 /* --stream is asked for, and its windows are to become hops. */
 bool nuc_waits_for_stream(const struct nuc_model *m);

@@ -15,7 +15,6 @@
 #include "ir/obstacles.h"
 #include "ir/work.h"
 #include "npu/layout/orders.h"
-#include "npu/support/support.h"
 
 static void import_model(struct nuc_job *j);
 static void write_output(struct nuc_job *j);
@@ -358,22 +357,6 @@ static enum nuc_status advance(const char *name, struct nuc_model *m, struct nuc
 enum nuc_status nuc_prepare(struct nuc_model *m, struct nuc_model **prepared)
 {
     return advance(__func__, m, NULL, NUC_STAGE_ATEN_PASSES, NUC_STAGE_ANNOTATE, prepared != NULL, prepared);
-}
-
-enum nuc_status nuc_prepare_centred(struct nuc_model *m, struct nuc_model **prepared)
-{
-    static const struct nuc_norms norms = {.centred = true};
-    struct nuc_call call;
-
-    if (setjmp(call.catch.here) == 0) {
-        nuc_enter(&call, nuc_model_context(m), __func__, prepared != NULL);
-        struct nuc_settings *settings = nuc_copy(m->c->cx, m->settings, sizeof *settings);
-        settings->norms = &norms;
-        *prepared = nuc_model_after(m, m->graph);
-        (*prepared)->settings = settings;
-    }
-    enum nuc_status status = nuc_leave(&call);
-    return status == NUC_OK ? nuc_prepare(*prepared, prepared) : status;
 }
 
 enum nuc_status nuc_calibrate(struct nuc_model *prepared, struct nuc_dataset *samples)

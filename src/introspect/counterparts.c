@@ -5,14 +5,13 @@
 #include "introspect/introspect.h"
 #include "ir/labels.h"
 
-enum nuc_status nuc_prepare_like(const struct nuc_model *quantized, struct nuc_model *floating,
-                                 struct nuc_model **prepared)
+struct nuc_model *nuc_model_like(const struct nuc_model *quantized, struct nuc_model *floating)
 {
     const struct nuc_node *n = quantized->graph->first;
 
     while (n != NULL && !n->source->is_centred)
         n = n->next;
-    return n == NULL ? nuc_prepare(floating, prepared) : nuc_prepare_centred(floating, prepared);
+    return n == NULL ? floating : nuc_model_centred(floating);
 }
 
 static bool same_text(const char *a, const char *b)

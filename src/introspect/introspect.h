@@ -35,9 +35,8 @@ struct nuc_output_facts nuc_output_facts(const struct nuc_model *m, size_t outpu
 /* A hash of the graph and its constants, in digits. */
 const char *nuc_model_print(const struct nuc_model *m);
 
-/* nuc_prepare() of the float model as it was before that quantized one was made of it: rows lose their mean alike. */
-enum nuc_status nuc_prepare_like(const struct nuc_model *quantized, struct nuc_model *floating,
-                                 struct nuc_model **prepared);
+/* The float model to prepare as it was before that quantized one was made of it: rows lose their mean alike. */
+struct nuc_model *nuc_model_like(const struct nuc_model *quantized, struct nuc_model *floating);
 
 /* A node of a quantized model, and the node of the float model that has the same value: all NULL when there is none. */
 struct nuc_counterpart {

@@ -193,7 +193,7 @@ enum nuc_status nuc_evaluate_nodes(struct nuc_runner *program, struct nuc_datase
                      nuc_model_file(quantized));
         nuc_model_present_as(quantized, reference);
         check_types(&k);
-        nuc_check(k.cx, nuc_prepare_like(quantized, reference, &k.floating));
+        nuc_check(k.cx, nuc_prepare(nuc_model_like(quantized, reference), &k.floating));
         result->origin = nuc_model_print(quantized);
         match(&k);
         for (size_t first = 0; first < result->n_nodes; first += PROBES_AT_ONCE)
