@@ -500,14 +500,14 @@ static bool measure_int8(struct widening *w)
 
     if (!try_widths(w->m, NULL, NUC_WIDTH_OPEN, is_mixed(w->m), &w->int8))
         return false;
-    w->int8.error = nuc_held_out_error(w->m->calibration, known);
+    nuc_held_out_error(w->m->calibration, known);
     for (size_t k = 0; k < count; k++)
         w->int8.errors[k] = k < w->int8.n_samples ? (known[k] + w->int8.errors[k]) / 2 : known[k];
     w->int8.n_samples = count > w->int8.n_samples ? count : w->int8.n_samples;
     double sum = 0;
     for (size_t k = 0; k < w->int8.n_samples; k++)
         sum += w->int8.errors[k];
-    w->int8.error = is_mixed(w->m) ? sum / (double)w->int8.n_samples : w->int8.error;
+    w->int8.error = sum / (double)w->int8.n_samples;
     return true;
 }
 
