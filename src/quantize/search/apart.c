@@ -70,21 +70,12 @@ static bool is_sequence(const struct nuc_node *node)
     return is;
 }
 
-static bool has_both_parts(const struct nuc_choice_samples *s)
-{
-    bool has[2] = {false, false};
-
-    for (size_t k = 0; s != NULL && k < s->count; k++)
-        has[s->part[k]] = true;
-    return has[0] && has[1];
-}
-
 struct nuc_apart *nuc_quantize_find_apart(struct nuc_calibration *c)
 {
     struct nuc_apart *found = nuc_alloc(c->g->cx, sizeof *found);
     uint32_t *looked_at = NULL, queries = 0;
 
-    if (!has_both_parts(c->samples))
+    if (c->samples == NULL || !nuc_has_both_parts(c->samples, c->samples->count))
         return NULL;
     for (const struct nuc_node *n = c->g->first; n != NULL; n = n->next) {
         const uint32_t group = c->observed[n->id].output, count = nuc_inputs(n, NULL, 0);

@@ -52,6 +52,15 @@ unsigned nuc_sample_part(size_t number)
     return ones % 2;
 }
 
+bool nuc_has_both_parts(const struct nuc_choice_samples *s, size_t count)
+{
+    bool has[2] = {false, false};
+
+    for (size_t k = 0; k < count; k++)
+        has[s->part[k]] = true;
+    return has[0] && has[1];
+}
+
 size_t nuc_block_size(size_t n_samples)
 {
     size_t size = 1;

@@ -43,6 +43,9 @@ struct nuc_choice_samples {
  */
 unsigned nuc_sample_part(size_t number);
 
+/* Of so many of them, from the first on, some are in each half. */
+bool nuc_has_both_parts(const struct nuc_choice_samples *s, size_t count);
+
 /* After the last sample. */
 void nuc_choice_signals(struct nuc_context *cx, struct nuc_choice_samples *s);
 

@@ -291,15 +291,6 @@ static void measure(struct nuc_width_search *s, struct nuc_effects *fx, size_t n
     s->all *= more;
 }
 
-static bool has_both_parts(const struct nuc_choice_samples *s, size_t n_samples)
-{
-    size_t count[2] = {0, 0};
-
-    for (size_t k = 0; k < n_samples; k++)
-        count[s->part[k]]++;
-    return count[0] > 0 && count[1] > 0;
-}
-
 static int by_error(const void *a, const void *b)
 {
     const struct value *x = a, *y = b;
@@ -321,7 +312,7 @@ static bool may_free(struct nuc_width_search *s, size_t n_samples)
     const struct nuc_calibration *c = s->c;
     double looks = (double)samples_to_look_at(n_samples) * nuc_run_cost(c->g) * LEAST_RUNS;
 
-    return has_both_parts(c->samples, n_samples) && c->g->n_nodes <= MOST_NODES &&
+    return nuc_has_both_parts(c->samples, n_samples) && c->g->n_nodes <= MOST_NODES &&
            list_values(s, looks > BUDGET ? LEAST_SHARE : MOST_SHARE);
 }
 
