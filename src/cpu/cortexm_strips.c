@@ -4,7 +4,6 @@
 #include <string.h>
 
 #include "cpu/strip_stage.h"
-#include "ir/conv_args.h"
 #include "ir/op_list.h"
 #include "npu/support/kernel_cycles.h"
 

@@ -9,7 +9,6 @@
 #include "data/dataset.h"
 #include "driver/driver.h"
 #include "host/numbers.h"
-#include "host/text.h"
 #include "npu/target/target.h"
 
 /* ---- quantization ---- */

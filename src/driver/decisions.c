@@ -4,8 +4,6 @@
 #include <string.h>
 
 #include "data/decision_json.h"
-#include "data/metadata.h"
-#include "device/decision/bind.h"
 #include "driver/model_metadata.h"
 #include "driver/stages.h"
 #include "ir/obstacles.h"

@@ -6,7 +6,6 @@
 #include "cpu/cortexm.h"
 #include "driver/converter.h"
 #include "front/tflite/tflite.h"
-#include "host/file.h"
 #include "host/text.h"
 #include "ir/labels.h"
 #include "ir/op_list.h"

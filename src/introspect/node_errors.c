@@ -12,7 +12,6 @@
 #include "introspect/network_private.h"
 #include "ir/masks.h"
 #include "ir/op_list.h"
-#include "ir/quant.h"
 
 /* Multiply-accumulates, elements and bytes; see affordable() and run_groups(). */
 #define MOST_WORK 2.5e9

@@ -7,7 +7,6 @@
 #include "host/text.h"
 #include "introspect/network_private.h"
 #include "npu/convert/convert.h"
-#include "npu/partition/partition.h"
 
 /* ---- partitions ---- */
 

@@ -2,7 +2,6 @@
 
 #include <string.h>
 
-#include "host/text.h"
 #include "nucleon/options.h"
 
 const struct nuc_memory_size *nuc_memory_sizes(struct nuc_context *cx, const struct nuc_options *o)

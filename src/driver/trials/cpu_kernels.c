@@ -11,7 +11,6 @@
 #include "eval/eval.h"
 #include "explain/explain.h"
 #include "host/text.h"
-#include "npu/partition/partition.h"
 #include "npu/target/target.h"
 #include "quantize/precision.h"
 #include "quantize/quantize.h"

@@ -4,7 +4,6 @@
 #include <string.h>
 
 #include "driver/node_cycles.h"
-#include "npu/target/target.h"
 #include "quantize/quantize.h"
 
 /*

@@ -5,7 +5,6 @@
 #include "ir/args.h"
 #include "ir/conv_args.h"
 #include "ir/op_list.h"
-#include "quantize/layers.h"
 #include "quantize/search/choices.h"
 
 #define ALL_DIMS UINT32_MAX

@@ -9,7 +9,6 @@
 #include "quantize/calibration.h"
 #include "quantize/layers.h"
 #include "quantize/ranges/relevant_range.h"
-#include "quantize/search/width_choice.h"
 
 /* Mean of the factors that is worth the products: steps of half the size. */
 #define WORTHWHILE 0.5

@@ -7,7 +7,6 @@
 
 #include "ir/args.h"
 #include "ir/work.h"
-#include "quantize/search/bias_correction.h"
 #include "quantize/search/effect.h"
 
 /*

@@ -1,7 +1,6 @@
 /* What a self-test on the device compares with, as C (nucleon/selftest.h). */
 #include "nucleon/selftest.h"
 
-#include "nucleon/runner.h"
 #include "tools/codegen/codegen_private.h"
 
 static const char *const kinds[] = {[NUC_SELFTEST_INPUT] = "INPUT",

@@ -1,7 +1,7 @@
 #include "tools/project/samples.h"
 
+#include "host/call.h"
 #include "nucleon/runner.h"
-#include "tools/evaluate/scored_output.h"
 
 struct job {
     struct nuc_compiler *c;

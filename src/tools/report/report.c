@@ -4,7 +4,6 @@
 
 #include "archive/json_build.h"
 #include "host/file.h"
-#include "host/text.h"
 #include "introspect/trial.h"
 #include "tools/report/device.h"
 #include "tools/report/full_report.h"
