@@ -156,6 +156,7 @@ static bool is_worth_more(const struct outcome *o, const struct outcome *than)
     return felt(than->error) > price(o, than) * felt(o->error);
 }
 
+/* All of it, and never 0: errors are divided. */
 static double whole(double error)
 {
     return error + LEAST_ERROR;
