@@ -162,14 +162,14 @@ struct nuc_io_quantizations nuc_note_io(const struct nuc_model *m)
     return io;
 }
 
-bool nuc_is_int8_io(const struct nuc_job *j)
+static bool is_int8_io(const struct nuc_job *j)
 {
     return j->m->settings->o.io == NUC_IO_INT8;
 }
 
 bool nuc_has_quantized_boundary(const struct nuc_job *j)
 {
-    return nuc_is_int8_io(j) || (nuc_n_states(j->m->graph) > 0 && !j->m->settings->o.reference_compat);
+    return is_int8_io(j) || (nuc_n_states(j->m->graph) > 0 && !j->m->settings->o.reference_compat);
 }
 
 void nuc_quantize_io(struct nuc_job *j)
@@ -180,7 +180,7 @@ void nuc_quantize_io(struct nuc_job *j)
 
     if (!j->m->settings->o.reference_compat)
         nuc_quantize_states(j->m->graph);
-    if (!nuc_is_int8_io(j))
+    if (!is_int8_io(j))
         return;
     nuc_remove_io_quantization(j->m->graph, j->m->settings->o.reference_compat, io);
     keep_noted(noted.inputs, noted.n_inputs, io->inputs, io->n_inputs);

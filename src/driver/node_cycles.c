@@ -203,7 +203,8 @@ static void write_program(struct nuc_context *cx, void *arg)
     w->program = nuc_write_program(nuc_graph_copy(w->graph), &options);
 }
 
-const struct nuc_explain_cycles *nuc_cycles_of_lowered(const struct nuc_graph *g, const struct nuc_model *lowered)
+/* Of a program that is written for it from a copy of the graph. NULL: none can be written. */
+static const struct nuc_explain_cycles *cycles_of_lowered(const struct nuc_graph *g, const struct nuc_model *lowered)
 {
     struct writing w = {.lowered = lowered, .graph = lowered->graph};
     const struct nuc_explain_cycles *cycles = NULL;
@@ -308,7 +309,7 @@ struct nuc_explanation *nuc_explain_partitioned(struct nuc_model *m, bool with_c
         l.lowered = NULL;
     nuc_leave_sub_arena(m->c->cx, sub);
     if (l.lowered != NULL)
-        cycles = nuc_cycles_of_lowered(m->graph, l.lowered);
+        cycles = cycles_of_lowered(m->graph, l.lowered);
     struct nuc_explanation *e = nuc_explain_lowered(m, l.lowered, cycles);
     nuc_free_sub_arena(sub);
     return e;

@@ -17,10 +17,6 @@ const struct nuc_explain_cycles *nuc_cycles_of_program(const struct nuc_graph *p
                                                        const struct nuc_node *const *instructions,
                                                        size_t n_instructions);
 
-/* The same of a program that is written for it from a copy of the graph. NULL: none can be written. */
-const struct nuc_explain_cycles *nuc_cycles_of_lowered(const struct nuc_graph *partitioned,
-                                                       const struct nuc_model *lowered);
-
 /* All cycles of the program that the model would have with another graph than its own; 0: it would have none. */
 uint64_t nuc_cycles_with(const struct nuc_model *lowered, const struct nuc_graph *graph);
 

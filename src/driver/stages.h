@@ -141,7 +141,6 @@ void nuc_partition_model(struct nuc_job *j);
 void nuc_delegate_model(struct nuc_job *j); /* lower_model.c: partitions become delegate calls */
 bool nuc_has_float_cpu(const struct nuc_job *j);
 void nuc_run_cpu_passes(struct nuc_job *j);
-bool nuc_is_int8_io(const struct nuc_job *j);
 bool nuc_has_quantized_boundary(const struct nuc_job *j); /* or has states */
 void nuc_quantize_io(struct nuc_job *j);                  /* boundary.c: inputs and outputs become int8 */
 void nuc_lower_for_cpu(struct nuc_job *j); /* what is left becomes int8 operators where the target has them */

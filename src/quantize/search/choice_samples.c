@@ -61,7 +61,7 @@ bool nuc_has_both_parts(const struct nuc_choice_samples *s, size_t count)
     return has[0] && has[1];
 }
 
-size_t nuc_block_size(size_t n_samples)
+static size_t block_size(size_t n_samples)
 {
     size_t size = 1;
 
@@ -77,7 +77,7 @@ unsigned nuc_n_folds(size_t n_samples)
 
 unsigned nuc_sample_fold(size_t number, size_t n_samples)
 {
-    size_t size = nuc_block_size(n_samples), blocks = (n_samples + size - 1) / size;
+    size_t size = block_size(n_samples), blocks = (n_samples + size - 1) / size;
 
     return (unsigned)(number / size * nuc_n_folds(n_samples) / blocks);
 }

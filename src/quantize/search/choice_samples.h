@@ -20,7 +20,6 @@
 #define NUC_MOST_FOLDS 4
 #define NUC_NO_FOLD UINT_MAX
 
-size_t nuc_block_size(size_t n_samples);
 unsigned nuc_n_folds(size_t n_samples);
 unsigned nuc_sample_fold(size_t number, size_t n_samples);
 
