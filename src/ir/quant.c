@@ -71,6 +71,17 @@ bool nuc_quantize_quant(const struct nuc_node *node, struct nuc_quant *out)
     return node != NULL && nuc_is_quantize(node) && nuc_quant_of(node, out);
 }
 
+bool nuc_result_quant(const struct nuc_node *value, struct nuc_quant *out)
+{
+    for (uint32_t i = 0; i < value->n_users; i++) {
+        struct nuc_quant q;
+        if (!nuc_quantize_quant(value->users[i], &q) || (i > 0 && !nuc_same_quant(&q, out)))
+            return false;
+        *out = q;
+    }
+    return value->n_users > 0 && !out->per_channel && out->dtype == NUC_I8;
+}
+
 static bool quantizes_int16(const struct nuc_node *node)
 {
     struct nuc_quant q;

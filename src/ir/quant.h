@@ -22,6 +22,9 @@ bool nuc_quant_of(const struct nuc_node *node, struct nuc_quant *out);
 bool nuc_dequantize_quant(const struct nuc_node *node, struct nuc_quant *out);
 bool nuc_quantize_quant(const struct nuc_node *node, struct nuc_quant *out);
 
+/* Int8 parameters that quantize nodes, which alone read a value, all give it; false: there are none. */
+bool nuc_result_quant(const struct nuc_node *value, struct nuc_quant *out);
+
 /* Int16 comes into the operator or out of it, perhaps behind an activation. */
 bool nuc_is_int16(const struct nuc_node *node);
 

@@ -44,27 +44,13 @@ static bool read_window(const struct nuc_node *node, int64_t kernel[2], int64_t 
     return (a == H && b == W) || (a == W && b == H);
 }
 
-/* Int8 parameters that all readers give it. */
-static bool result_quant(const struct nuc_node *node, struct nuc_quant *out)
-{
-    struct nuc_quant q;
-
-    for (uint32_t i = 0; i < node->n_users; i++) {
-        if (!nuc_quantize_quant(node->users[i], &q) || q.per_channel || q.dtype != NUC_I8 ||
-            (i > 0 && !nuc_same_quant(&q, out)))
-            return false;
-        *out = q;
-    }
-    return node->n_users > 0;
-}
-
 bool nuc_may_have_npu_average(const struct nuc_node *node)
 {
     int64_t window[2], stride[2];
     struct nuc_quant in, out;
 
     return nuc_is_call(node) && read_window(node, window, stride) &&
-           !(result_quant(node, &out) && nuc_dequantize_quant(nuc_arg_node(node, NUC_SELF), &in) &&
+           !(nuc_result_quant(node, &out) && nuc_dequantize_quant(nuc_arg_node(node, NUC_SELF), &in) &&
              nuc_same_parameters(&in, &out));
 }
 
@@ -75,7 +61,7 @@ bool nuc_has_npu_average(const struct nuc_support *s, const struct nuc_node *nod
     struct nuc_quant in, out;
 
     if (value == NULL || !read_window(node, window, stride) || !nuc_dequantize_quant(value, &in) || in.per_channel ||
-        in.dtype != NUC_I8 || !result_quant(node, &out) || nuc_same_parameters(&in, &out))
+        in.dtype != NUC_I8 || !nuc_result_quant(node, &out) || nuc_same_parameters(&in, &out))
         return false;
     struct nuc_meta image = value->vals[0];
     struct nuc_meta kernel = nuc_meta_make(NUC_F32, (const int64_t[]){image.sizes[1], 1, window[0], window[1]}, 4);
@@ -116,7 +102,7 @@ struct nuc_node *nuc_to_npu_average(struct nuc_graph *g, struct nuc_node *node)
                  nuc_node_arg(NULL), nuc_ints_arg(stride, 2), nuc_ints_arg(none, 2), nuc_ints_arg(one, 2),
                  nuc_bool_arg(false), nuc_ints_arg(none, 2), nuc_int_arg(sizes[0])));
     conv->args[NUC_CONV_BIAS].given = true;
-    if (out.rank == 4 || !result_quant(node, &of_result))
+    if (out.rank == 4 || !nuc_result_quant(node, &of_result))
         return conv;
     struct nuc_node *quantized = nuc_insert_quant(g, node, NUC_OP_QUANTIZE_PER_TENSOR, conv, &of_result);
     struct nuc_node *value = nuc_insert_quant(g, node, NUC_OP_DEQUANTIZE_PER_TENSOR, quantized, &of_result);

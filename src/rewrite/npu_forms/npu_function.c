@@ -331,19 +331,6 @@ static bool is_int8(const struct nuc_quant *q)
     return !q->per_channel && q->dtype == NUC_I8 && q->quant_min == INT8_MIN && q->quant_max == INT8_MAX;
 }
 
-/* Quantize nodes of the same parameters alone read it. */
-static bool read_output(const struct nuc_node *node, struct nuc_quant *out)
-{
-    struct nuc_quant other;
-
-    for (uint32_t i = 0; i < node->n_users; i++) {
-        if (!nuc_quantize_quant(node->users[i], &other) || (i > 0 && !nuc_same_quant(&other, out)))
-            return false;
-        *out = other;
-    }
-    return node->n_users > 0 && is_int8(out);
-}
-
 /* The largest number of a scale, so that nothing of it is rounded away. */
 static struct nuc_node *insert_number(struct nuc_graph *g, struct nuc_node *node, double number)
 {
@@ -396,7 +383,7 @@ static const struct nuc_function *choose(const struct nuc_support *s, struct nuc
 
     *least = (double)NAN;
     if (!nuc_has_npu_function(s, node) || !nuc_dequantize_quant(argument_of(node), &in) || !is_int8(&in) ||
-        !read_output(node, &out) || is_operator(node, &out))
+        !nuc_result_quant(node, &out) || !is_int8(&out) || is_operator(node, &out))
         return NULL;
     *least = NUC_FUNCTION_MAX_LOSS;
     if (node->op == NUC_OP_TO_DTYPE)

@@ -24,19 +24,6 @@ static bool commutes(const struct nuc_node *node)
             nuc_op_is_in(node->op, NUC_OPS(NUC_OP_MAX_POOL1D, NUC_OP_MAX_POOL2D, NUC_OP_UPSAMPLE_NEAREST)));
 }
 
-/* Int8 parameters that all readers give the result; false: there are none. */
-static bool result_quant(const struct nuc_node *node, struct nuc_quant *out)
-{
-    for (uint32_t i = 0; i < node->n_users; i++) {
-        struct nuc_quant q;
-        if (node->users[i]->op != NUC_OP_QUANTIZE_PER_TENSOR || !nuc_quantize_quant(node->users[i], &q) ||
-            q.dtype != NUC_I8 || (i > 0 && !nuc_same_quant(&q, out)))
-            return false;
-        *out = q;
-    }
-    return node->n_users > 0;
-}
-
 /* What is quantized already, or computed for this operator alone. */
 static bool may_quantize(const struct nuc_node *in)
 {
@@ -74,7 +61,7 @@ bool nuc_quantize_before_moves(struct nuc_graph *g)
     for (struct nuc_node *n = g->last; n != NULL; n = n->prev) {
         if (!nuc_is_call(n) || n->is_tuple || n->n_vals != 1)
             continue;
-        if (commutes(n) && result_quant(n, &out) && quantize_inputs(g, n, &out))
+        if (commutes(n) && nuc_result_quant(n, &out) && quantize_inputs(g, n, &out))
             changed = true;
     }
     if (changed)
