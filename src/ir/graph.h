@@ -539,6 +539,9 @@ void nuc_dense_strides(const struct nuc_meta *m, int64_t strides[NUC_MAX_RANK]);
 /* The data of a static node as a dense array in logical (contiguous) order: in place when it lies so, else a copy. */
 const void *nuc_const_contiguous(struct nuc_graph *g, const struct nuc_node *node);
 
+/* A static float32 tensor that has zeros alone. */
+bool nuc_is_static_zero(struct nuc_graph *g, const struct nuc_node *node);
+
 /* The same in the order of the node's dim order. */
 const void *nuc_const_in_dim_order(struct nuc_graph *g, const struct nuc_node *node);
 

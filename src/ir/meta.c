@@ -1,5 +1,6 @@
 /* Shapes, physical orders and how messages name things. */
 #include <assert.h>
+#include <math.h>
 #include <string.h>
 
 #include "host/file.h"
@@ -225,6 +226,18 @@ const void *nuc_const_contiguous(struct nuc_graph *g, const struct nuc_node *nod
     assert(nuc_is_static(node) || nuc_is_state(node));
     logical_strides(&node->vals[0], strides);
     return const_with_strides(g, node, strides);
+}
+
+bool nuc_is_static_zero(struct nuc_graph *g, const struct nuc_node *node)
+{
+    const bool is_known = nuc_is_static_float(node);
+    const float *values = is_known ? nuc_const_contiguous(g, node) : NULL;
+    const int64_t count = is_known ? nuc_elements(&node->vals[0]) : 0;
+    int64_t i = 0;
+
+    while (i < count && fabsf(values[i]) <= 0)
+        i++;
+    return is_known && i == count;
 }
 
 const void *nuc_const_in_dim_order(struct nuc_graph *g, const struct nuc_node *node)

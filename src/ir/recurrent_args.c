@@ -43,14 +43,7 @@ static bool is_zero(struct nuc_graph *g, const struct nuc_node *state)
         return true;
     if (state->op == NUC_OP_FULL)
         return nuc_numbers_equal(nuc_scalar(state, NUC_ARG(FULL, fill_value), 1), 0);
-    if (!nuc_is_static(state) || state->vals[0].dtype != NUC_F32)
-        return false;
-    const float *values = nuc_const_contiguous(g, state);
-    for (int64_t i = 0; i < nuc_elements(&state->vals[0]); i++) {
-        if (!nuc_numbers_equal((double)values[i], 0))
-            return false;
-    }
-    return true;
+    return nuc_is_static_zero(g, state);
 }
 
 bool nuc_is_zero_state(struct nuc_graph *g, const struct nuc_node *state)

@@ -85,18 +85,9 @@ static bool writes(factors *f, const struct nuc_node *n, uint32_t index, const n
     return true;
 }
 
-static bool is_zero(factors *f, struct nuc_node *constant)
+static bool is_zero(factors *f, const struct nuc_node *constant)
 {
-    if (constant == NULL)
-        return true;
-    if (!nuc_is_static(constant) || !is_float(constant, 0))
-        return false;
-    const float *x = nuc_const_contiguous(f->g, constant);
-    for (int64_t i = 0; i < nuc_elements(&constant->vals[0]); i++) {
-        if (x[i] < 0 || x[i] > 0)
-            return false;
-    }
-    return true;
+    return constant == NULL || nuc_is_static_zero(f->g, constant);
 }
 
 /* ---- layers ---- */

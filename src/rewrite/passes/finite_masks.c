@@ -25,11 +25,6 @@ static bool any_value(const float *values, size_t count)
     return any;
 }
 
-static bool is_zero(struct nuc_graph *g, const struct nuc_node *node)
-{
-    return nuc_is_static_float(node) && !any_value(nuc_const_contiguous(g, node), (size_t)nuc_elements(&node->vals[0]));
-}
-
 /* ---- terms ---- */
 
 /* Terms of a sum, and nesting of the operators that it is written by. */
@@ -68,7 +63,7 @@ static float hiding_number(struct nuc_graph *g, const struct nuc_node *where)
 static void add_term(struct sum *s, struct nuc_node *value, enum nuc_mask mask)
 {
     s->infinite = s->infinite || mask == NUC_MASK_OPEN;
-    if (mask == NUC_MASK_NONE && is_zero(s->g, value))
+    if (mask == NUC_MASK_NONE && nuc_is_static_zero(s->g, value))
         return;
     if (s->terms.n == MOST_TERMS)
         s->too_many = true;

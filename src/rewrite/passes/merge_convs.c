@@ -246,17 +246,10 @@ static bool drop_zeros(struct nuc_graph *g, struct nuc_node *node)
     struct nuc_node *terms[] = {nuc_operand(g, node, NUC_SELF), nuc_arg_node(node, NUC_OTHER)};
     const bool commutes = node->op == NUC_OP_ADD && nuc_numbers_equal(nuc_scalar(node, NUC_ARG(ADD, alpha), 1), 1);
 
-    for (size_t k = 0; k < 2 && terms[1] != NULL; k++) {
-        const struct nuc_node *zeros = terms[!k];
-        if ((k == 1 && !commutes) || !nuc_is_static_float(zeros) || nuc_is_static(terms[k]) ||
-            terms[k]->vals[0].dtype != node->vals[0].dtype || !nuc_same_sizes(&terms[k]->vals[0], &node->vals[0]))
-            continue;
-        const float *values = nuc_const_contiguous(g, zeros);
-        const int64_t count = nuc_elements(&zeros->vals[0]);
-        int64_t i = 0;
-        while (i < count && !(values[i] < 0) && !(values[i] > 0) && !isnan(values[i]))
-            i++;
-        if (i < count)
+    for (size_t k = 0; k < (commutes ? 2 : 1) && terms[1] != NULL; k++) {
+        const struct nuc_meta *m = &terms[k]->vals[0];
+        if (nuc_is_static(terms[k]) || m->dtype != node->vals[0].dtype || !nuc_same_sizes(m, &node->vals[0]) ||
+            !nuc_is_static_zero(g, terms[!k]))
             continue;
         nuc_replace_uses(g, node, terms[k], NULL);
         return true;
