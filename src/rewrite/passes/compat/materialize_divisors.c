@@ -14,26 +14,23 @@ static bool is_number(const struct nuc_node *node)
            node->vals[0].rank == 0 && strcmp(node->target, node->name) == 0;
 }
 
+static bool materialize(struct nuc_graph *g, struct nuc_node *div)
+{
+    struct nuc_node *divisor = nuc_arg_node(div, NUC_OTHER);
+    const struct nuc_meta *in = &nuc_operand(g, div, NUC_SELF)->vals[0];
+
+    if (!is_number(divisor) || in->rank == 0)
+        return false;
+    struct nuc_meta meta = nuc_meta_make(NUC_F32, in->sizes, in->rank);
+    size_t elements = (size_t)nuc_elements(&meta);
+    float *data = nuc_alloc_array(g->cx, elements, sizeof *data);
+    for (size_t k = 0; k < elements; k++)
+        data[k] = *(const float *)nuc_const_contiguous(g, divisor);
+    nuc_set_arg_node(div, g, NUC_OTHER, nuc_take_parameter(g, divisor, "_spread", &meta, data));
+    return true;
+}
+
 bool nuc_materialize_divisors(struct nuc_graph *g)
 {
-    uint32_t count;
-    struct nuc_node **divs = nuc_collect(g, NUC_OPS(NUC_OP_DIV), &count);
-    bool changed = false;
-
-    for (uint32_t i = 0; i < count; i++) {
-        struct nuc_node *divisor = nuc_arg_node(divs[i], NUC_OTHER);
-        const struct nuc_meta *in = &nuc_operand(g, divs[i], NUC_SELF)->vals[0];
-        if (!is_number(divisor) || in->rank == 0)
-            continue;
-        struct nuc_meta meta = nuc_meta_make(NUC_F32, in->sizes, in->rank);
-        size_t elements = (size_t)nuc_elements(&meta);
-        float *data = nuc_alloc_array(g->cx, elements, sizeof *data);
-        for (size_t k = 0; k < elements; k++)
-            data[k] = *(const float *)nuc_const_contiguous(g, divisor);
-        nuc_set_arg_node(divs[i], g, NUC_OTHER, nuc_add_parameter(g, divisor, "_spread", &meta, data));
-        changed = true;
-    }
-    if (changed)
-        nuc_remove_dead(g);
-    return changed;
+    return nuc_rewrite_each(g, NUC_OPS(NUC_OP_DIV), materialize);
 }

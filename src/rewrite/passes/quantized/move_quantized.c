@@ -45,31 +45,27 @@ static bool can_move(struct nuc_graph *g, const struct nuc_node *node)
     return first != NULL && node->n_users > 0 && !node->is_tuple;
 }
 
+static bool move_quantized(struct nuc_graph *g, struct nuc_node *node)
+{
+    struct nuc_cursor at = {0, 0};
+
+    if (!can_move(g, node))
+        return false;
+    /* What the dequantize nodes read, in their places. */
+    for (struct nuc_node *in = nuc_next_input(node, &at); in != NULL; in = nuc_next_input(node, &at)) {
+        if (nuc_is_dequantize(in))
+            nuc_replace_input(g, node, in, nuc_operand(g, in, NUC_SELF));
+    }
+    nuc_infer_shape(g, node);
+    while (node->n_users > 0 && nuc_is_quantize(node->users[0])) {
+        struct nuc_node *quantize = node->users[0];
+        nuc_replace_uses(g, quantize, node, NULL);
+        nuc_remove_node(g, quantize);
+    }
+    return true;
+}
+
 bool nuc_move_quantized(struct nuc_graph *g)
 {
-    uint32_t count;
-    struct nuc_node **nodes = nuc_collect(g, NUC_OPS(NUC_OP_PERMUTE, NUC_OP_CAT), &count);
-    bool changed = false;
-
-    for (uint32_t i = 0; i < count; i++) {
-        struct nuc_node *n = nodes[i];
-        if (!can_move(g, n))
-            continue;
-        /* What the dequantize nodes read, in their places. */
-        struct nuc_cursor at = {0, 0};
-        for (struct nuc_node *in = nuc_next_input(n, &at); in != NULL; in = nuc_next_input(n, &at)) {
-            if (nuc_is_dequantize(in))
-                nuc_replace_input(g, n, in, nuc_operand(g, in, NUC_SELF));
-        }
-        nuc_infer_shape(g, n);
-        while (n->n_users > 0 && nuc_is_quantize(n->users[0])) {
-            struct nuc_node *quantize = n->users[0];
-            nuc_replace_uses(g, quantize, n, NULL);
-            nuc_remove_node(g, quantize);
-        }
-        changed = true;
-    }
-    if (changed)
-        nuc_remove_dead(g);
-    return changed;
+    return nuc_rewrite_each(g, NUC_OPS(NUC_OP_PERMUTE, NUC_OP_CAT), move_quantized);
 }

@@ -41,7 +41,7 @@ bool nuc_is_requantization(struct nuc_graph *g, const struct nuc_node *node)
  */
 static struct nuc_node *origin_of(const struct nuc_node *quantize)
 {
-    struct nuc_node *from = quantize->op == NUC_OP_QUANTIZE_PER_TENSOR ? nuc_arg_node(quantize, NUC_SELF) : NULL;
+    struct nuc_node *from = nuc_arg_node(quantize, NUC_SELF);
     struct nuc_quant before, after;
 
     if (from == NULL || from->op != NUC_OP_DEQUANTIZE_PER_TENSOR || !nuc_dequantize_quant(from, &before) ||
@@ -124,24 +124,21 @@ static void multiply(struct nuc_graph *g, struct nuc_node *quantize, const struc
     nuc_set_arg_node(quantize, g, NUC_SELF, product);
 }
 
+static bool requantize(struct nuc_graph *g, struct nuc_node *quantize)
+{
+    const struct nuc_node *from = quantize->n_users > 0 ? origin_of(quantize) : NULL;
+    struct nuc_node *twin = from != NULL ? find_twin(g, quantize, nuc_operand(g, from, NUC_SELF)) : NULL;
+
+    if (twin != NULL)
+        nuc_replace_uses(g, quantize, twin, NULL);
+    else if (from != NULL)
+        multiply(g, quantize, from);
+    return from != NULL;
+}
+
 bool nuc_insert_requantize(struct nuc_graph *g)
 {
-    bool changed = false;
-
-    for (struct nuc_node *n = g->first; n != NULL; n = n->next) {
-        struct nuc_node *from = nuc_is_call(n) && n->n_users > 0 ? origin_of(n) : NULL;
-        if (from == NULL)
-            continue;
-        struct nuc_node *twin = find_twin(g, n, nuc_operand(g, from, NUC_SELF));
-        if (twin != NULL)
-            nuc_replace_uses(g, n, twin, NULL);
-        else
-            multiply(g, n, from);
-        changed = true;
-    }
-    if (changed)
-        nuc_remove_dead(g);
-    return changed;
+    return nuc_rewrite_each(g, NUC_OPS(NUC_OP_QUANTIZE_PER_TENSOR), requantize);
 }
 
 /* Value and result belong to operators on the NPU. */
@@ -158,21 +155,19 @@ static bool is_between_partitions(struct nuc_graph *g, const struct nuc_node *pr
     return product->partition >= 0 && nuc_is_call(value) && value->partition >= 0 && is_read;
 }
 
+static bool drop_requantization(struct nuc_graph *g, struct nuc_node *product)
+{
+    if (!nuc_is_requantization(g, product) || is_between_partitions(g, product))
+        return false;
+    nuc_replace_uses(g, product, nuc_operand(g, product, NUC_SELF), NULL);
+    return true;
+}
+
 bool nuc_drop_requantizations(struct nuc_graph *g)
 {
-    uint32_t count;
-    struct nuc_node **products = nuc_collect(g, NUC_OPS(NUC_OP_MUL), &count);
-    bool changed = false;
+    bool changed = nuc_rewrite_each(g, NUC_OPS(NUC_OP_MUL), drop_requantization);
 
-    for (uint32_t i = 0; i < count; i++) {
-        if (!nuc_is_requantization(g, products[i]) || is_between_partitions(g, products[i]))
-            continue;
-        nuc_replace_uses(g, products[i], nuc_operand(g, products[i], NUC_SELF), NULL);
-        changed = true;
-    }
-    if (changed) {
-        nuc_remove_dead(g);
+    if (changed)
         nuc_rename_as_traced(g);
-    }
     return changed;
 }

@@ -49,33 +49,30 @@ static struct nuc_node *signed_constant(struct nuc_graph *g, const struct nuc_no
     return nuc_add_parameter(g, constant, "_signed", &m, values);
 }
 
+static bool make_signed(struct nuc_graph *g, struct nuc_node *reader)
+{
+    struct nuc_node *value = nuc_operand(g, reader, NUC_SELF), *known = value;
+    struct nuc_quant q;
+    bool computed = nuc_is_quantize(value) && is_unsigned(value, &q);
+
+    if (!is_unsigned(reader, &q) || !is_read_as_unsigned(value) || !(computed || nuc_is_static(value)))
+        return false;
+    if (computed) {
+        struct nuc_meta m = value->vals[0];
+        shift(value);
+        m.dtype = NUC_I8;
+        nuc_set_val(g, value, &m);
+    } else {
+        known = signed_constant(g, value);
+    }
+    for (uint32_t k = 0; k < value->n_users; k++)
+        shift(value->users[k]);
+    if (known != value)
+        nuc_replace_uses(g, value, known, NULL);
+    return true;
+}
+
 bool nuc_signed_values(struct nuc_graph *g)
 {
-    uint32_t count;
-    struct nuc_node **readers = nuc_collect(g, NUC_OPS(NUC_OP_DEQUANTIZE_PER_TENSOR), &count);
-    bool changed = false;
-
-    for (uint32_t i = 0; i < count; i++) {
-        struct nuc_node *value = nuc_operand(g, readers[i], NUC_SELF), *known = value;
-        struct nuc_quant q;
-        bool computed = nuc_is_quantize(value) && is_unsigned(value, &q);
-        if (!is_unsigned(readers[i], &q) || !is_read_as_unsigned(value) || !(computed || nuc_is_static(value)))
-            continue;
-        if (computed) {
-            struct nuc_meta m = value->vals[0];
-            shift(value);
-            m.dtype = NUC_I8;
-            nuc_set_val(g, value, &m);
-        } else {
-            known = signed_constant(g, value);
-        }
-        for (uint32_t k = 0; k < value->n_users; k++)
-            shift(value->users[k]);
-        if (known != value)
-            nuc_replace_uses(g, value, known, NULL);
-        changed = true;
-    }
-    if (changed)
-        nuc_remove_dead(g);
-    return changed;
+    return nuc_rewrite_each(g, NUC_OPS(NUC_OP_DEQUANTIZE_PER_TENSOR), make_signed);
 }
