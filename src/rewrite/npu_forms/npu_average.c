@@ -12,44 +12,34 @@
 enum { H = 2, W = 3 }; /* of an image */
 
 /* The windows of [N, C, H, W] that are averaged, without padding; false: something else. */
-static bool read_window(const struct nuc_node *node, int64_t kernel[2], int64_t stride[2])
+static bool read_window(const struct nuc_node *node, struct nuc_pair *window, struct nuc_pair *stride)
 {
     const struct nuc_node *x = nuc_arg_node(node, NUC_SELF);
     const struct nuc_meta *out = &node->vals[0];
-    int64_t padding[2] = {0, 0};
 
     if (x == NULL || node->n_vals != 1 || x->vals[0].rank != 4 || x->vals[0].dtype != NUC_F32 ||
         nuc_elements(&x->vals[0]) == 0)
         return false;
-    memcpy(kernel, x->vals[0].sizes + H, 2 * sizeof *kernel);
-    stride[0] = stride[1] = 1;
+    *window = (struct nuc_pair){x->vals[0].sizes[H], x->vals[0].sizes[W]};
+    *stride = (struct nuc_pair){1, 1};
     if (node->op == NUC_OP_ADAPTIVE_AVG_POOL2D)
         return out->sizes[H] == 1 && out->sizes[W] == 1;
     if (node->op == NUC_OP_AVG_POOL2D) {
-        nuc_conv_numbers(node, NUC_ARG(AVG_POOL2D, kernel_size), 2, 1, kernel);
-        memcpy(stride, kernel, 2 * sizeof *stride);
-        nuc_conv_numbers(node, NUC_ARG(AVG_POOL2D, stride), 2, 0, stride);
-        nuc_conv_numbers(node, NUC_ARG(AVG_POOL2D, padding), 2, 0, padding);
-        for (int i = 0; i < 2; i++)
-            stride[i] = stride[i] == 0 ? kernel[i] : stride[i];
-        return padding[0] == 0 && padding[1] == 0 && !nuc_flag(node, NUC_ARG(AVG_POOL2D, ceil_mode)) &&
+        const struct nuc_pair padding = nuc_pair(node, NUC_ARG(AVG_POOL2D, padding), (struct nuc_pair){0, 0});
+        *window = nuc_pair(node, NUC_ARG(AVG_POOL2D, kernel_size), *stride);
+        *stride = nuc_pair(node, NUC_ARG(AVG_POOL2D, stride), *window);
+        return padding.h == 0 && padding.w == 0 && !nuc_flag(node, NUC_ARG(AVG_POOL2D, ceil_mode)) &&
                nuc_integer(node, NUC_ARG(AVG_POOL2D, divisor_override), 0) == 0;
     }
-    const struct nuc_arg *dims = node->op == NUC_OP_MEAN_DIM ? nuc_arg_at(node, NUC_ARG(MEAN_DIM, dim)) : NULL;
-    if (dims == NULL || dims->kind != NUC_ARG_INTS || dims->count != 2)
-        return false;
-    int64_t a = dims->u.ints[0], b = dims->u.ints[1];
-    a += a < 0 ? 4 : 0;
-    b += b < 0 ? 4 : 0;
-    return (a == H && b == W) || (a == W && b == H);
+    return node->op == NUC_OP_MEAN_DIM && nuc_dims_mask(node, NUC_ARG(MEAN_DIM, dim), 4) == (1u << H | 1u << W);
 }
 
 bool nuc_may_have_npu_average(const struct nuc_node *node)
 {
-    int64_t window[2], stride[2];
+    struct nuc_pair window, stride;
     struct nuc_quant in, out;
 
-    return nuc_is_call(node) && read_window(node, window, stride) &&
+    return nuc_is_call(node) && read_window(node, &window, &stride) &&
            !(nuc_result_quant(node, &out) && nuc_dequantize_quant(nuc_arg_node(node, NUC_SELF), &in) &&
              nuc_same_parameters(&in, &out));
 }
@@ -57,20 +47,20 @@ bool nuc_may_have_npu_average(const struct nuc_node *node)
 bool nuc_has_npu_average(const struct nuc_support *s, const struct nuc_node *node)
 {
     const struct nuc_node *value = nuc_arg_node(node, NUC_SELF);
-    int64_t window[2], stride[2];
+    struct nuc_pair window, stride;
     struct nuc_quant in, out;
 
-    if (value == NULL || !read_window(node, window, stride) || !nuc_dequantize_quant(value, &in) || in.per_channel ||
+    if (value == NULL || !read_window(node, &window, &stride) || !nuc_dequantize_quant(value, &in) || in.per_channel ||
         in.dtype != NUC_I8 || !nuc_result_quant(node, &out) || nuc_same_parameters(&in, &out))
         return false;
     struct nuc_meta image = value->vals[0];
-    struct nuc_meta kernel = nuc_meta_make(NUC_F32, (const int64_t[]){image.sizes[1], 1, window[0], window[1]}, 4);
+    struct nuc_meta kernel = nuc_meta_make(NUC_F32, (const int64_t[]){image.sizes[1], 1, window.h, window.w}, 4);
     struct nuc_node x = {.n_vals = 1, .vals = &image};
     struct nuc_node weight = {.op = NUC_OP_PLACEHOLDER, .input_kind = NUC_CONSTANT, .n_vals = 1, .vals = &kernel};
-    struct nuc_arg args[] = {nuc_node_arg(&x), nuc_node_arg(&weight), nuc_node_arg(NULL), nuc_ints_arg(stride, 2)};
+    struct nuc_arg args[] = {nuc_node_arg(&x), nuc_node_arg(&weight), nuc_node_arg(NULL), NUC_PAIR_ARG(stride)};
     struct nuc_meta pixel = image;
-    for (int i = 0; i < 2; i++)
-        pixel.sizes[H + i] = (image.sizes[H + i] - window[i]) / stride[i] + 1;
+    pixel.sizes[H] = (image.sizes[H] - window.h) / stride.h + 1;
+    pixel.sizes[W] = (image.sizes[W] - window.w) / stride.w + 1;
     struct nuc_node conv = {.op = NUC_OP_CONVOLUTION, .args = args, .n_args = 4, .n_vals = 1, .vals = &pixel};
     return nuc_check_unquantized(s, NUC_OP_CONVOLUTION, &conv).ok;
 }
@@ -79,17 +69,17 @@ struct nuc_node *nuc_to_npu_average(struct nuc_graph *g, struct nuc_node *node)
 {
     struct nuc_node *x = nuc_operand(g, node, NUC_SELF);
     const struct nuc_meta image = x->vals[0], out = node->vals[0];
-    int64_t sizes[4] = {image.sizes[1], 1, 1, 1}, stride[2] = {1, 1};
+    struct nuc_pair window, stride;
 
-    if (!read_window(node, sizes + H, stride))
+    if (!read_window(node, &window, &stride))
         return NULL;
-    const struct nuc_meta kernel = nuc_meta_make(NUC_I8, sizes, 4);
+    const struct nuc_meta kernel = nuc_meta_make(NUC_I8, (const int64_t[]){image.sizes[1], 1, window.h, window.w}, 4);
     int8_t *ones = nuc_alloc_array(g->cx, (size_t)nuc_elements(&kernel), sizeof *ones);
     struct nuc_quant of_result;
 
     /* Each weight is 1 / (H W), the largest number of its scale. */
     memset(ones, INT8_MAX, (size_t)nuc_elements(&kernel));
-    const struct nuc_quant q = {.scale = 1 / ((double)INT8_MAX * (double)(sizes[H] * sizes[W])),
+    const struct nuc_quant q = {.scale = 1 / ((double)INT8_MAX * (double)(window.h * window.w)),
                                 .axis = -1,
                                 .quant_min = -INT8_MAX,
                                 .quant_max = INT8_MAX,
@@ -99,8 +89,8 @@ struct nuc_node *nuc_to_npu_average(struct nuc_graph *g, struct nuc_node *node)
     struct nuc_node *conv = nuc_emit(
         g, node, NUC_OP_CONVOLUTION, node,
         NUC_ARGS(nuc_node_arg(x), nuc_node_arg(nuc_insert_quant(g, node, NUC_OP_DEQUANTIZE_PER_TENSOR, weight, &q)),
-                 nuc_node_arg(NULL), nuc_ints_arg(stride, 2), nuc_ints_arg(none, 2), nuc_ints_arg(one, 2),
-                 nuc_bool_arg(false), nuc_ints_arg(none, 2), nuc_int_arg(sizes[0])));
+                 nuc_node_arg(NULL), NUC_PAIR_ARG(stride), nuc_ints_arg(none, 2), nuc_ints_arg(one, 2),
+                 nuc_bool_arg(false), nuc_ints_arg(none, 2), nuc_int_arg(image.sizes[1])));
     conv->args[NUC_CONV_BIAS].given = true;
     if (out.rank == 4 || !nuc_result_quant(node, &of_result))
         return conv;
