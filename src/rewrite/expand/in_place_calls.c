@@ -349,7 +349,7 @@ static struct nuc_node *between(struct writes *w, struct nuc_node *old, struct n
                                 int64_t start)
 {
     int64_t size = old->vals[0].sizes[dim], end = start + part->vals[0].sizes[dim];
-    struct nuc_node **parts = nuc_alloc_array(w->g->cx, 2 * MOST_PARTS + 3, sizeof *parts);
+    struct nuc_node *parts[MOST_PARTS + 2]; /* one of the old ones may go on behind the new one */
     uint32_t count = insert_pieces(w, old, dim, 0, start, parts);
 
     parts[count++] = part;
