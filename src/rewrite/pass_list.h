@@ -94,7 +94,6 @@ bool nuc_remove_dead_nodes(struct nuc_graph *g);
 bool nuc_fold_quantized(struct nuc_graph *g);
 /* Values of uint8 between quantize and dequantize become int8. */
 bool nuc_signed_values(struct nuc_graph *g);
-bool nuc_quantize_before_moves(struct nuc_graph *g);
 /* A bias in float of a layer whose input and weight are quantized, as training leaves it, is quantized, too. */
 bool nuc_quantize_biases(struct nuc_graph *g);
 /* One in int32 with another scale than the products of input and weight, with which every layer reads it, gets theirs.
@@ -105,6 +104,8 @@ bool nuc_rescale_biases(struct nuc_graph *g);
 bool nuc_fold_channel_scales(struct nuc_graph *g);
 /* A 1-D convolution whose weight is quantized becomes a 2-D one. */
 bool nuc_quantized_conv1d_to_2d(struct nuc_graph *g);
+/* What moves values, or takes the greatest of them, reads them in the parameters of its result. */
+bool nuc_quantize_before_moves(struct nuc_graph *g);
 
 /* ---- Edge ---- */
 

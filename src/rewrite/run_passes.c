@@ -88,14 +88,14 @@ static const struct nuc_pass quantized_passes[] = {
     {"quantized-conv1d-to-2d", nuc_quantized_conv1d_to_2d, BETTER},
 };
 
+static const struct nuc_pass archive_passes[] = {
+    {"quantize-before-moves", nuc_quantize_before_moves, BETTER},
+};
+
 static const struct nuc_pass order_passes[] = {
     {"remove-order-copies", nuc_remove_order_copies, BETTER},
     {"make-orders-usable", nuc_make_orders_usable, BETTER},
     {"fold-moves", nuc_fold_moves, BETTER},
-};
-
-static const struct nuc_pass archive_passes[] = {
-    {"quantize-before-moves", nuc_quantize_before_moves, BETTER},
 };
 
 static const struct nuc_pass edge_passes[] = {

@@ -34,10 +34,7 @@ static void reach(struct connected *c, struct nuc_node *value, uint32_t dim)
 /* Rows of the result are sums of rows of the operands, or these at another place. */
 static bool keeps_rows(const struct nuc_node *node)
 {
-    const enum nuc_family family = nuc_op_family(node->op);
-
-    return node->op == NUC_OP_CAT || family == NUC_FAMILY_VIEW || family == NUC_FAMILY_PERMUTE ||
-           family == NUC_FAMILY_SLICE || family == NUC_FAMILY_COPY ||
+    return node->op == NUC_OP_CAT || nuc_op_rearranges(node->op) || nuc_op_family(node->op) == NUC_FAMILY_SLICE ||
            (node->op == NUC_OP_ADD && nuc_arg_node(node, NUC_OTHER) != NULL);
 }
 

@@ -12,15 +12,8 @@
 /* Not a pad, which has its number in the result, nor a part, beside which others have parameters of their own. */
 static bool commutes(const struct nuc_node *node)
 {
-    static const bool families[NUC_FAMILY_COUNT] = {
-        [NUC_FAMILY_VIEW] = true,
-        [NUC_FAMILY_PERMUTE] = true,
-        [NUC_FAMILY_COPY] = true,
-        [NUC_FAMILY_CAT] = true,
-    };
-
     return !node->is_tuple && node->n_vals == 1 &&
-           (families[nuc_op_family(node->op)] ||
+           (nuc_op_rearranges(node->op) || nuc_op_family(node->op) == NUC_FAMILY_CAT ||
             nuc_op_is_in(node->op, NUC_OPS(NUC_OP_MAX_POOL1D, NUC_OP_MAX_POOL2D, NUC_OP_UPSAMPLE_NEAREST)));
 }
 
@@ -33,21 +26,20 @@ static bool may_quantize(const struct nuc_node *in)
 
 static bool quantize_inputs(struct nuc_graph *g, struct nuc_node *node, const struct nuc_quant *out)
 {
-    uint32_t count = nuc_inputs(node, NULL, 0);
-    struct nuc_node **inputs = nuc_alloc_array(g->cx, count, sizeof *inputs);
+    struct nuc_cursor at = {0, 0}, all = {0, 0};
+    struct nuc_node *in;
     struct nuc_quant q;
     bool changed = false;
 
-    nuc_inputs(node, inputs, count);
-    for (uint32_t i = 0; i < count; i++) {
-        if (inputs[i]->vals[0].dtype != NUC_F32 || !may_quantize(inputs[i]))
+    while ((in = nuc_next_input(node, &all)) != NULL) {
+        if (in->vals[0].dtype != NUC_F32 || !may_quantize(in))
             return false;
     }
-    for (uint32_t i = 0; i < count; i++) {
-        if (nuc_dequantize_quant(inputs[i], &q) && nuc_same_quant(&q, out))
+    while ((in = nuc_next_input(node, &at)) != NULL) {
+        if (nuc_dequantize_quant(in, &q) && nuc_same_quant(&q, out))
             continue;
-        struct nuc_node *quantized = nuc_insert_quant(g, node, NUC_OP_QUANTIZE_PER_TENSOR, inputs[i], out);
-        nuc_replace_input(g, node, inputs[i], nuc_insert_quant(g, node, NUC_OP_DEQUANTIZE_PER_TENSOR, quantized, out));
+        struct nuc_node *quantized = nuc_insert_quant(g, node, NUC_OP_QUANTIZE_PER_TENSOR, in, out);
+        nuc_replace_input(g, node, in, nuc_insert_quant(g, node, NUC_OP_DEQUANTIZE_PER_TENSOR, quantized, out));
         changed = true;
     }
     return changed;
@@ -59,8 +51,6 @@ bool nuc_quantize_before_moves(struct nuc_graph *g)
     struct nuc_quant out;
 
     for (struct nuc_node *n = g->last; n != NULL; n = n->prev) {
-        if (!nuc_is_call(n) || n->is_tuple || n->n_vals != 1)
-            continue;
         if (commutes(n) && nuc_result_quant(n, &out) && quantize_inputs(g, n, &out))
             changed = true;
     }
