@@ -333,15 +333,13 @@ static bool is_part_of_operator(const struct nuc_support *s, const struct nuc_no
 static struct nuc_node *taken(struct nuc_graph *g, struct nuc_node *node, struct nuc_node *x, struct nuc_places p)
 {
     struct nuc_meta m = nuc_meta_make(NUC_F32, x->vals[0].sizes, x->vals[0].rank);
-    int64_t inner = 1, size = m.sizes[p.dim], run = 1;
+    int64_t inner = nuc_elements_between(&m, p.dim + 1, m.rank), size = m.sizes[p.dim], run = 1;
 
     while (run < p.count && p.at[run] == p.at[0] + run)
         run++;
     if (!nuc_is_static(x))
         return run == p.count ? nuc_insert_part(g, node, x, p.dim, p.at[0], p.at[0] + run)
                               : nuc_insert_taken(g, node, x, p.dim, p.at, p.count);
-    for (uint32_t d = p.dim + 1; d < m.rank; d++)
-        inner *= m.sizes[d];
     m.sizes[p.dim] = p.count;
     const float *from = nuc_const_contiguous(g, x);
     float *to = nuc_alloc_array(g->cx, (size_t)nuc_elements(&m), sizeof *to);
@@ -379,10 +377,9 @@ static struct nuc_node *to_operator_of_part(struct nuc_graph *g, struct nuc_node
         /* Of a view, which may divide the dimension: places in the whole of it. */
         const struct nuc_meta *out = &x->vals[0];
         struct nuc_axis_map map;
-        int64_t size = out->sizes[p.dim], inner = 1, all = nuc_input_meta(x, NUC_SELF)->sizes[from];
         (void)nuc_axis_map(x, 0, NUC_SELF, 0, &map);
-        for (uint32_t d = p.dim + 1; d < nuc_axis_to(&map, p.dim)->to_end; d++)
-            inner *= out->sizes[d];
+        int64_t inner = nuc_elements_between(out, p.dim + 1, nuc_axis_to(&map, p.dim)->to_end);
+        int64_t size = out->sizes[p.dim], all = nuc_input_meta(x, NUC_SELF)->sizes[from];
         struct nuc_places whole = {.count = all / size * p.count, .dim = from};
         int64_t *at = nuc_alloc_array(g->cx, (size_t)whole.count, sizeof *at);
         for (int64_t i = 0; i < whole.count; i++)
@@ -465,10 +462,8 @@ struct known_rows {
 static void find_along(struct nuc_graph *g, const struct nuc_meta *m, uint32_t dim, struct known_rows *k)
 {
     struct known_rows r = {.values = k->values, .dim = dim, .size = m->sizes[dim]};
-    int64_t inner = 1;
+    int64_t inner = nuc_elements_between(m, dim + 1, m->rank);
 
-    for (uint32_t d = dim + 1; d < m->rank; d++)
-        inner *= m->sizes[d];
     r.known = nuc_alloc_array(g->cx, (size_t)r.size, sizeof *r.known);
     memset(r.known, 1, (size_t)r.size * sizeof *r.known);
     for (int64_t i = 0; i < nuc_elements(m); i++)
