@@ -2,12 +2,9 @@
 # bench.sh PROGRAM.pte[=SAMPLES] ...: instructions of each program and operator on QEMU's Cortex-M33, flash without the
 # program and memory. SAMPLES: an input file for firmware_run.sh. With NUCLEON_CMSIS_NN_DIR in the environment a second
 # column has CMSIS-NN's kernels, and outputs are compared. NUCLEON: the host's nucleon.
-set -eu
 [ $# -ge 1 ] || { echo "usage: bench.sh PROGRAM.pte[=SAMPLES] ..." >&2; exit 2; }
-root=$(cd "$(dirname "$0")/../.." && pwd)
-work=$(mktemp -d)
-trap 'rm -rf "$work"' EXIT
-trap 'exit 130' INT TERM
+# shellcheck source=bench/m33/begin.sh
+. "$(dirname "$0")/begin.sh"
 cmsis=${NUCLEON_CMSIS_NN_DIR:-}
 
 # measure NAME PROGRAM SAMPLES: lines "operator N NAME instructions M" in $work/NAME.txt, outputs in NAME.bin.

@@ -2,28 +2,13 @@
 # features.sh CMSIS-DSP CMSIS: instructions of the MFCC of a frame under QEMU, by our operator and by CMSIS-DSP's of 16
 # bits, whose sources lie in the first folder and the headers of the core in the second. Ours has the options of the
 # firmware's build.
-set -eu
 [ $# -eq 2 ] && [ -d "$1/Include" ] && [ -d "$2/CMSIS/Core/Include" ] ||
     { echo "usage: features.sh CMSIS-DSP CMSIS" >&2; exit 2; }
-root=$(cd "$(dirname "$0")/../.." && pwd)
-work=$(mktemp -d)
-trap 'rm -rf "$work"' EXIT
-trap 'exit 130' INT TERM
-options="-std=gnu11 -mcpu=cortex-m33 -mthumb -mfloat-abi=hard -mfpu=fpv5-sp-d16 -ffunction-sections -fdata-sections"
-port=$root/port
+# shellcheck source=bench/m33/begin.sh
+. "$(dirname "$0")/begin.sh"
 dsp=$(cd "$1" && pwd)
 core=$(cd "$2" && pwd)
-theirs="-isystem $dsp/Include -isystem $dsp/PrivateInclude -isystem $core/CMSIS/Core/Include"
-
-# build NAME OPTIONS FILE ...: objects into $work/NAME.
-build() {
-    mkdir "$work/$1"
-    cd "$work/$1"
-    own=$2
-    shift 2
-    # shellcheck disable=SC2086
-    arm-none-eabi-gcc $options $own -I "$root" -I "$root/include" -I "$root/src" $theirs -c "$@"
-}
+options="-std=gnu11 $board $sections -isystem $dsp/Include -isystem $dsp/PrivateInclude -isystem $core/CMSIS/Core/Include"
 # shellcheck disable=SC2046
 build theirs "-O3 -w" $(find "$dsp/Source" \( -name "*_q15.c" -o -name "*_sqrt_q31.c" -o -name "*_vlog_q31.c" -o \
     -name "*_offset_q31.c" -o -name "*_shift_q31.c" -o -name "*_scale_q31.c" -o -name "arm_common_tables.c" \

@@ -1,23 +1,11 @@
 #!/bin/sh
 # int16.sh CMSIS-NN: instructions of layers of int16 under QEMU, by our kernels and by those of CMSIS-NN whose sources
 # lie in that folder, and the geometric mean of the ratios. The kernels have the options of the firmware's build.
-set -eu
 [ $# -eq 1 ] && [ -d "$1/Include" ] || { echo "usage: int16.sh CMSIS-NN" >&2; exit 2; }
-root=$(cd "$(dirname "$0")/../.." && pwd)
-work=$(mktemp -d)
-trap 'rm -rf "$work"' EXIT
-trap 'exit 130' INT TERM
-options="-std=c11 -mcpu=cortex-m33 -mthumb -mfloat-abi=hard -mfpu=fpv5-sp-d16 -ffunction-sections -fdata-sections"
-port=$root/port
-
-# build NAME OPTIONS FILE ...: objects into $work/NAME.
-build() {
-    mkdir "$work/$1"
-    (cd "$work/$1" && own=$2 && shift 2 &&
-        # shellcheck disable=SC2086
-        arm-none-eabi-gcc $options $own -I "$root" -I "$root/include" -I "$root/src" -isystem "$cmsis/Include" -c "$@")
-}
+# shellcheck source=bench/m33/begin.sh
+. "$(dirname "$0")/begin.sh"
 cmsis=$(cd "$1" && pwd)
+options="-std=c11 $board $sections -isystem $cmsis/Include"
 # shellcheck disable=SC2046
 build theirs "-O3 -w" $(find "$cmsis/Source" -name "*_s16*.c" -o -path "*/NNSupportFunctions/*.c" ! -name "*_f16.c" ! -name "*_f32.c")
 build kernels "-O2 -ffreestanding -fno-math-errno -ffp-contract=off" "$root"/src/device/kernels/ref_s16/*.c \

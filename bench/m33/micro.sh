@@ -2,16 +2,12 @@
 # micro.sh MODEL.tflite IMAGE.elf: an image for tools/firmware_run.sh that runs the model by LiteRT Micro with the kernels of
 # CMSIS-NN, in the options of its release build. CHECKOUTS: a folder with checkouts by git, with files or bare, of tflite-micro,
 # CMSIS-NN, flatbuffers, gemmlowp and ruy. MICRO: a folder that keeps what is built of these for the next model.
-set -eu
 [ $# -eq 2 ] && [ -n "${CHECKOUTS:-}" ] || { echo "usage: CHECKOUTS=FOLDER micro.sh MODEL.tflite IMAGE.elf" >&2; exit 2; }
-root=$(cd "$(dirname "$0")/../.." && pwd)
-work=$(mktemp -d)
-trap 'rm -rf "$work"' EXIT
-trap 'exit 130' INT TERM
+# shellcheck source=bench/m33/begin.sh
+. "$(dirname "$0")/begin.sh"
 micro=${MICRO:-$work/micro}
 tree=$micro/tree
-board="-mcpu=cortex-m33 -mthumb -mfloat-abi=hard -mfpu=fpv5-sp-d16"
-options="$board -ffunction-sections -fdata-sections -fno-exceptions -fno-unwind-tables -fno-asynchronous-unwind-tables
+options="$board $sections -fno-exceptions -fno-unwind-tables -fno-asynchronous-unwind-tables
     -fmessage-length=0 -w -DNDEBUG -DTF_LITE_STATIC_MEMORY -DTF_LITE_STRIP_ERROR_STRINGS -DTF_LITE_DISABLE_X86_NEON -DCMSIS_NN
     -I$tree -I$tree/include -I$tree/CMSIS-NN -I$tree/CMSIS-NN/Include"
 cxx="-std=c++17 -fno-rtti -fno-threadsafe-statics"
@@ -80,12 +76,12 @@ printf '.section .program, "a", %%progbits\n.balign 16\n.global micro_model\nmic
     objects -O2 $(find "$tree/CMSIS-NN/Source" -name '*.c' ! -name '*_f16.c' ! -name '*_f32.c')
 } >"$work/objects"
 # shellcheck disable=SC2086
-for file in "$work/model.S" "$root/bench/m33/micro.cc" "$root/port/print.c" "$root/port/startup.c" "$root/port/semihosting.c" \
-    "$root/port/mps2_an505/counter.c"; do
+for file in "$work/model.S" "$root/bench/m33/micro.cc" "$port/print.c" "$port/startup.c" "$port/semihosting.c" \
+    "$port/mps2_an505/counter.c"; do
     case $file in *.cc) compiler="g++ $options $cxx" ;; *) compiler="gcc $board -std=c11" ;; esac
-    arm-none-eabi-$compiler -Os -ffunction-sections -fdata-sections -I "$work" -I "$root" -I "$root/include" -I "$root/src" \
+    arm-none-eabi-$compiler -Os $sections -I "$work" -I "$root" -I "$root/include" -I "$root/src" \
         -c "$file" -o "$work/$(basename "$file").o"
 done
 # shellcheck disable=SC2046,SC2086
-arm-none-eabi-g++ $board -nostartfiles -T "$root/port/mps2_an505/mps2_an505.ld" -Wl,--gc-sections -o "$2" "$work"/*.o \
+arm-none-eabi-g++ $board -nostartfiles -T "$port/mps2_an505/mps2_an505.ld" -Wl,--gc-sections -o "$2" "$work"/*.o \
     $(cat "$work/objects") -lm

@@ -2,13 +2,10 @@
 # same_bytes.sh MODEL[=CALIBRATION.npz] ...: whether a Cortex-M55 gives the bytes of a Cortex-M33. Each model is compiled
 # for both and runs in QEMU on bytes that differ from sample to sample. Prints the instructions of both, and `same` or
 # `other`; exit code 1 where one is other. NUCLEON: the host's nucleon.
-set -eu
 [ $# -ge 1 ] || { echo "usage: same_bytes.sh MODEL[=CALIBRATION.npz] ..." >&2; exit 2; }
-root=$(cd "$(dirname "$0")/../.." && pwd)
+# shellcheck source=bench/m33/begin.sh
+. "$(dirname "$0")/begin.sh"
 nucleon=${NUCLEON:-$root/build/release/nucleon}
-work=$(mktemp -d)
-trap 'rm -rf "$work"' EXIT
-trap 'exit 130' INT TERM
 code=0
 
 # once CPU MODEL CALIBRATION: its output and what it says, in $work.

@@ -3,8 +3,8 @@
 # counted, in percent of the program without them. A model is a .tflite or a quantized .pt2. Exit code 1 when an estimate
 # is more than POINTS percentage points off (5), when outputs differ, or when no strips are needed. NUCLEON: the host's
 # nucleon.
-set -eu
-root=$(cd "$(dirname "$0")/../.." && pwd)
+# shellcheck source=bench/m33/begin.sh
+. "$(dirname "$0")/begin.sh"
 points=5
 while getopts p: option; do
     case $option in
@@ -16,9 +16,6 @@ shift $((OPTIND - 1))
 [ $# -ge 1 ] || { sed -n '2s/^# /usage: /p' "$0" >&2; exit 2; }
 NUCLEON=${NUCLEON:-$root/build/release/nucleon}
 export NUCLEON
-work=$(mktemp -d)
-trap 'rm -rf "$work"' EXIT
-trap 'exit 130' INT TERM
 code=0
 
 # measure NAME OPTION...: compiles $model; its log in NAME.log, the count in NAME.count, outputs in NAME.out
