@@ -2,7 +2,6 @@
 #include "ir/names.h"
 
 #include <assert.h>
-#include <stdio.h>
 #include <string.h>
 
 #include "host/index.h"

@@ -1,6 +1,5 @@
 /* "values": what a sensor's axes give, as it is: (value - mean) / std of each axis. */
 #include "front/sensor/sensor.h"
-#include "ir/args.h"
 #include "rewrite/insert.h"
 
 enum { MOST_AXES = 64 };
