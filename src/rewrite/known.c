@@ -1,7 +1,6 @@
 #include "rewrite/known.h"
 
 #include "eval/eval.h"
-#include "ir/args.h"
 #include "rewrite/rewrite.h"
 
 /* Operators between a value and its constants; deeper trees do not decide shapes. */

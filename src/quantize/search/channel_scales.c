@@ -4,7 +4,6 @@
 #include <string.h>
 
 #include "eval/eval.h"
-#include "ir/args.h"
 #include "ir/axis_map.h"
 #include "quantize/calibration.h"
 #include "quantize/layers.h"

@@ -5,7 +5,6 @@
 
 #include "eval/eval_parallel.h"
 #include "host/numbers.h"
-#include "ir/args.h"
 #include "quantize/search/score.h"
 
 #define NONE UINT32_MAX

@@ -3,6 +3,7 @@
  * elements are computed, of which the mask chooses at the end. The shape rule of `index` has all of them, in the
  * dimensions of x, so that what is computed is read by the choice as in torch.where().
  */
+
 #include "ir/shapes/shapes.h"
 #include "rewrite/expand/expand.h"
 #include "rewrite/formula/formula.h"

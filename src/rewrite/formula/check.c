@@ -1,5 +1,4 @@
 /* What can be known of formulas without a graph: names, numbers of arguments, locals that nothing reads. */
-#include <stdio.h>
 #include <string.h>
 
 #include "rewrite/formula/term.h"

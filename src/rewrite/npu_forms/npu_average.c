@@ -4,7 +4,6 @@
 
 #include "ir/args.h"
 #include "ir/conv_args.h"
-#include "ir/op_list.h"
 #include "ir/quant.h"
 #include "rewrite/insert.h"
 #include "rewrite/rewrite.h"

@@ -4,7 +4,6 @@
  * other samples than those that are looked at.
  */
 #include <math.h>
-#include <string.h>
 
 #include "ir/args.h"
 #include "rewrite/npu_forms/npu_forms.h"

@@ -5,7 +5,6 @@
  */
 #include <string.h>
 
-#include "ir/args.h"
 #include "ir/op_list.h"
 #include "rewrite/pass_list.h"
 #include "rewrite/recognize/labelled_product.h"

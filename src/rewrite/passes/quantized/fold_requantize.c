@@ -1,4 +1,3 @@
-#include "ir/args.h"
 #include "ir/quant.h"
 #include "rewrite/pass_list.h"
 #include "rewrite/rewrite.h"
