@@ -272,19 +272,6 @@ void nuc_write_memory_map(const struct nuc_job *j)
         nuc_write_text(j->c->cx, path, map_text(j->c->cx, j->made.memory, is_svg(path) ? NUC_MAP_SVG : NUC_MAP_TEXT));
 }
 
-size_t nuc_plan_one_pool(const struct nuc_model *lowered)
-{
-    struct nuc_context *cx = lowered->c->cx;
-    struct nuc_arena *outer = nuc_push_arena(cx);
-    const struct nuc_program_options options = {.plan_delegate_scratch = true,
-                                                .keep_order = lowered->settings->o.reference_compat,
-                                                .in_place = nuc_allows_in_place(lowered->settings)};
-    size_t size = nuc_plan_graph(nuc_graph_copy(lowered->graph), &options);
-
-    nuc_pop_arena(cx, outer);
-    return size;
-}
-
 void nuc_check_memory_budget(const struct nuc_job *j)
 {
     const struct nuc_program_report *r = &j->made.report;

@@ -483,6 +483,19 @@ static void check_executorch_ops(const struct nuc_graph *g)
     }
 }
 
+size_t nuc_plan_one_pool(const struct nuc_model *lowered)
+{
+    struct nuc_context *cx = lowered->c->cx;
+    struct nuc_arena *outer = nuc_push_arena(cx);
+    const struct nuc_program_options options = {.plan_delegate_scratch = true,
+                                                .keep_order = lowered->settings->o.reference_compat,
+                                                .in_place = nuc_allows_in_place(lowered->settings)};
+    size_t size = nuc_plan_graph(nuc_graph_copy(lowered->graph), &options);
+
+    nuc_pop_arena(cx, outer);
+    return size;
+}
+
 /* The planned memory of a copy, and what a rewrite makes of it; SIZE_MAX: there is nothing to rewrite. */
 static size_t arena_with(struct nuc_job *j, const struct nuc_cortexm_options *options,
                          bool (*rewrite)(struct nuc_graph *, const struct nuc_cortexm_options *))

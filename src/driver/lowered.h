@@ -40,15 +40,15 @@ struct nuc_io_quantizations nuc_note_io(const struct nuc_model *m);
 /* Scale, zero point, range and type of each int8 input and output, under names software for ExecuTorch asks for. */
 void nuc_add_io_constants(const struct nuc_model *m, struct nuc_program_options *o);
 
+/* Bytes of the arena of a lowered model with the scratch of delegates inside. */
+size_t nuc_plan_one_pool(const struct nuc_model *lowered);
+
 /* ---- the program (compiled_program.c, rehearsal.c) ---- */
 
 /* Files the options ask for, and NUC_PROPERTY when the program needs more memory than its budget. */
 void nuc_write_kernel_selection(const struct nuc_job *j);
 void nuc_write_memory_map(const struct nuc_job *j);
 void nuc_check_memory_budget(const struct nuc_job *j);
-
-/* Bytes of the arena of a lowered model with the scratch of delegates inside. */
-size_t nuc_plan_one_pool(const struct nuc_model *lowered);
 
 /* Fails with NUC_UNSUPPORTED naming the operator that the runtime has no kernel for, for its element types above all.
  */
