@@ -363,7 +363,8 @@ struct vec_plan *vec_plan_matmul(const struct vec_isa *isa, const struct nuc_npu
     int64_t pixels = (int64_t)g->batches * g->rows;
     struct vec_tap *taps;
 
-    if ((g->rhs.where & 0xFFu) != NUC_MC_WEIGHTS || (g->batches > 1 && g->rhs_batch_stride != 0) || g->rhs_zero != 0)
+    if ((g->rhs.where & 0xFFu) != NUC_MC_WEIGHTS || g->inner > 0 || (g->batches > 1 && g->rhs_batch_stride != 0) ||
+        g->rhs_zero != 0)
         return NULL;
     if ((g->lhs_depth_stride != 1 && g->depth > 1) || !rows_are_even(g) || pixels > INT32_MAX)
         return NULL;

@@ -137,9 +137,11 @@ static void product_batches(void *arg, uint32_t thread, int64_t begin, int64_t e
     const int8_t *segment[1] = {rows};
 
     for (int64_t b = begin; b < end; b++) {
-        pack_rows(g, job->lhs + b * g->lhs_batch_stride, rows, addend);
-        pack_columns(isa, g, job->rhs + b * g->rhs_batch_stride, weights, job->plan->bias, bias);
-        isa->gemm(&gemm, segment, g->rows, job->out + b * g->rows * gemm.out_pixel);
+        int64_t lhs = npu_matrix(g, b, g->lhs_batch_stride, g->lhs_inner_stride);
+        int64_t rhs = npu_matrix(g, b, g->rhs_batch_stride, g->rhs_inner_stride);
+        pack_rows(g, job->lhs + lhs, rows, addend);
+        pack_columns(isa, g, job->rhs + rhs, weights, job->plan->bias, bias);
+        isa->gemm(&gemm, segment, g->rows, job->out + npu_out_matrix(g, b));
     }
 }
 

@@ -68,11 +68,19 @@ static inline struct nuc_mc_ref program_weights(struct program *p, const void *d
     return (struct nuc_mc_ref){nuc_mc_where(NUC_MC_WEIGHTS, 0), at};
 }
 
+/* Of the records so far: that of most programs, or what they need. */
+static inline void program_state_version(struct program *p, const union nuc_mc_record *r)
+{
+    if (nuc_mc_revision(r->call.opcode) == 6)
+        p->version = NUC_MC_VERSION;
+}
+
 static inline void program_call(struct program *p, uint32_t opcode, union nuc_mc_record *r)
 {
     uint32_t first_word = nuc_mc_first_word(opcode, r), size = nuc_mc_fields_size(first_word);
 
     r->call = (struct nuc_mc_call){first_word, size / 4, p->n_calls++, 0};
+    program_state_version(p, r);
     memcpy(p->records + p->records_size, r, size);
     p->records_size += size;
 }
@@ -89,6 +97,7 @@ static inline void program_call_with_table(struct program *p, uint32_t opcode, u
         return;
     r->call.opcode |= NUC_MC_TABLE;
     r->call.words += sizeof table / 4;
+    program_state_version(p, r);
     memcpy(p->records + at, &r->call, sizeof r->call);
     memcpy(p->records + p->records_size, &table, sizeof table);
     p->records_size += sizeof table;

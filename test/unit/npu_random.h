@@ -213,6 +213,22 @@ static inline void set_strides(int transposed, int32_t rows, int32_t depth, int3
     *depth_stride = transposed ? rows : 1;
 }
 
+/* Heads: rows of `inner` matrices next to each other, in the left operand and in the result. */
+static inline void set_heads(struct program *p, struct generator *g, struct nuc_mc_matmul *m)
+{
+    m->inner = range(g, 1, 3);
+    m->batches *= m->inner;
+    m->lhs_depth_stride = 1;
+    m->lhs_row_stride = m->inner * m->depth;
+    m->lhs_inner_stride = m->depth;
+    m->lhs_batch_stride = m->rows * m->lhs_row_stride;
+    m->rhs_inner_stride = m->rhs_batch_stride;
+    m->rhs_batch_stride *= m->inner;
+    m->out_pitch = m->inner * m->columns;
+    m->out_inner_stride = m->columns;
+    m->out_batch_stride = m->rows * m->out_pitch;
+}
+
 /* The right operand is a constant two times out of three. */
 static inline uint32_t random_product(struct program *p, struct generator *g, union nuc_mc_record *r, int n)
 {
@@ -225,6 +241,9 @@ static inline uint32_t random_product(struct program *p, struct generator *g, un
     set_strides(random_bits(g) % 2, m->columns, m->depth, &m->rhs_column_stride, &m->rhs_depth_stride);
     m->lhs_batch_stride = m->rows * m->depth;
     m->rhs_batch_stride = random_bits(g) % 2 ? 0 : m->columns * m->depth;
+    m->out_pitch = random_pitch(g, m->columns);
+    if (n % 5 == 0)
+        set_heads(p, g, m);
     m->has_bias = range(g, 0, 1);
     m->per_channel = range(g, 0, 1);
     m->lhs_zero = random_zero(g);
@@ -236,8 +255,7 @@ static inline uint32_t random_product(struct program *p, struct generator *g, un
     m->rhs = n % 3 ? random_weights(p, g, bytes) : program_input(p, bytes, &g->seed);
     m->bias = random_bias(p, g, m->columns);
     m->requant = random_requant(p, g, m->columns);
-    m->out_pitch = random_pitch(g, m->columns);
-    m->output = output_rows(p, m->batches * m->rows, m->columns, m->out_pitch);
+    m->output = output_rows(p, m->batches * m->rows, m->columns, m->inner > 0 ? 0 : m->out_pitch);
     return n % 2 ? NUC_MC_OP_FULLY_CONNECTED : NUC_MC_OP_BATCH_MATMUL;
 }
 

@@ -130,7 +130,7 @@ static void channel_is_used_again(void **state)
     };
     struct program *p = staged(steps, sizeof steps / sizeof *steps);
 
-    p->version = NUC_MC_VERSION;
+    p->version = NUC_MC_VERSION_5;
     set_copies(copy_now, do_nothing);
     assert_int_equal(program_run(p), ENONE);
     for (int i = 0; i < 100; i++)
@@ -139,7 +139,7 @@ static void channel_is_used_again(void **state)
     free(p);
     /* What revision 5 adds, and nothing else, is a reason to state it. */
     p = staged(good, sizeof good / sizeof *good);
-    p->version = NUC_MC_VERSION;
+    p->version = NUC_MC_VERSION_5;
     NeutronError error = program_run(p);
     assert_int_equal(GET_ERROR_CATEGORY(error), ERROR_CATEGORY_DRIVER_UCODE);
     assert_int_equal(GET_ERROR_CODE(error) & 0xFFFF, NUC_MC_WORD_VERSION);

@@ -14,7 +14,8 @@
 #include <stdint.h>
 
 #define NUC_MC_MAGIC 0x64434D6Eu     /* "nMCd" */
-#define NUC_MC_VERSION 0x4E550005u   /* "NU", then the revision: any change of a record's layout raises it */
+#define NUC_MC_VERSION 0x4E550006u   /* "NU", then the revision: any change of a record's layout raises it */
+#define NUC_MC_VERSION_5 0x4E550005u /* the same without matrices in two levels and tables at the end of a softmax */
 #define NUC_MC_VERSION_4 0x4E550004u /* the same without copies on the channel of weights that are still read */
 #define NUC_MC_VERSION_3 0x4E550003u /* the same without tables at the end of calls and in_pitch */
 #define NUC_MC_ALIGNMENT 16          /* bytes: buffers, weights' tables, scratch offsets */
@@ -101,14 +102,17 @@ struct nuc_mc_call {
 /*
  * FULLY_CONNECTED and BATCH_MATMUL: out[b, r, c] = sum over k of lhs[b, r, k] * rhs[b, c, k]; strides in elements.
  * `has_bias` 0: the bias operand is ignored. `per_channel` 1: a requant pair a column, else one.
- * out_pitch: bytes from one row of the output to the next, also across batches, 0: columns.
+ * out_pitch: bytes from one row of the output to the next, also across batches, 0: columns. With inner > 0, which divides
+ * batches, batch b is b % inner of b / inner: its matrices lie (b / inner) * batch_stride + (b % inner) * inner_stride
+ * from the first, those of the output, too.
  */
 #define NUC_MC_MATMUL_FIELDS(R, I, D)                                                                                  \
     R(lhs) R(rhs) R(output) R(bias) R(requant)                                                                         \
     I(batches) I(rows) I(columns) I(depth)                                                                             \
     I(lhs_batch_stride) I(lhs_row_stride) I(lhs_depth_stride)                                                          \
     I(rhs_batch_stride) I(rhs_column_stride) I(rhs_depth_stride)                                                       \
-    I(has_bias) I(per_channel) I(lhs_zero) I(rhs_zero) I(output_zero) I(clamp_min) I(clamp_max) I(out_pitch)
+    I(has_bias) I(per_channel) I(lhs_zero) I(rhs_zero) I(output_zero) I(clamp_min) I(clamp_max) I(out_pitch) \
+    I(inner) I(lhs_inner_stride) I(rhs_inner_stride) I(out_batch_stride) I(out_inner_stride)
 
 /*
  * ADD, SUB, MUL, MAXIMUM, MINIMUM, PRELU, alpha in b: output of `shape`, operand strides in elements (0 repeats).

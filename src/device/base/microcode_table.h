@@ -1,7 +1,7 @@
 /*
  * What bits of its first word say of a record. With NUC_MC_TABLE it ends with an operand of 256 bytes, and every value
- * q of the call's result becomes table[q + 128]. Without NUC_MC_PITCHED the last field of those that have an in_pitch
- * is left out. Freestanding.
+ * q of the call's result becomes table[q + 128]. Without NUC_MC_PITCHED records are without their last fields:
+ * in_pitch, or what products have of matrices in two levels. Freestanding.
  */
 #ifndef NUC_DEVICE_BASE_MICROCODE_TABLE_H
 #define NUC_DEVICE_BASE_MICROCODE_TABLE_H
@@ -11,11 +11,23 @@
 #include "device/base/microcode.h"
 #include "device/base/span.h"
 
-/* Whether records of the opcode have in_pitch as their last field. */
-static inline bool nuc_mc_takes_pitch(uint32_t opcode)
+/* Bytes of the last fields that records of the opcode have with NUC_MC_PITCHED alone. */
+static inline uint32_t nuc_mc_optional_size(uint32_t opcode)
 {
-    return opcode == NUC_MC_OP_CONV_2D || opcode == NUC_MC_OP_DEPTHWISE_CONV_2D || opcode == NUC_MC_OP_TRANSPOSE_CONV ||
-           opcode == NUC_MC_OP_AVERAGE_POOL_2D || opcode == NUC_MC_OP_MAX_POOL_2D || opcode == NUC_MC_OP_LUT;
+    switch (opcode) {
+    case NUC_MC_OP_CONV_2D:
+    case NUC_MC_OP_DEPTHWISE_CONV_2D:
+    case NUC_MC_OP_TRANSPOSE_CONV:
+    case NUC_MC_OP_AVERAGE_POOL_2D:
+    case NUC_MC_OP_MAX_POOL_2D:
+    case NUC_MC_OP_LUT:
+        return 4; /* in_pitch */
+    case NUC_MC_OP_FULLY_CONNECTED:
+    case NUC_MC_OP_BATCH_MATMUL:
+        return 20; /* inner and its strides */
+    default:
+        return 0;
+    }
 }
 
 /* Bytes of the fields that a record has, from its first word; 0 for an opcode that does not exist. */
@@ -23,7 +35,7 @@ static inline uint32_t nuc_mc_fields_size(uint32_t first_word)
 {
     uint32_t opcode = first_word & 0xFFFFu, size = nuc_mc_record_size(opcode);
 
-    return nuc_mc_takes_pitch(opcode) && !(first_word & NUC_MC_PITCHED) ? size - 4 : size;
+    return first_word & NUC_MC_PITCHED ? size : size - nuc_mc_optional_size(opcode);
 }
 
 /* Bytes of a whole record. */
@@ -46,19 +58,29 @@ static inline void nuc_mc_load(const uint8_t *record, union nuc_mc_record *r)
         to[i] = 0;
 }
 
-static inline int32_t nuc_mc_in_pitch(uint32_t opcode, const union nuc_mc_record *r)
-{
-    if (!nuc_mc_takes_pitch(opcode))
-        return 0;
-    if (opcode == NUC_MC_OP_LUT)
-        return r->lut.in_pitch;
-    return opcode == NUC_MC_OP_AVERAGE_POOL_2D || opcode == NUC_MC_OP_MAX_POOL_2D ? r->pool.in_pitch : r->conv.in_pitch;
-}
-
 /* The first word of a record with those fields. */
 static inline uint32_t nuc_mc_first_word(uint32_t opcode, const union nuc_mc_record *r)
 {
-    return nuc_mc_in_pitch(opcode, r) != 0 ? opcode | NUC_MC_PITCHED : opcode;
+    uint32_t optional = nuc_mc_optional_size(opcode);
+    const uint8_t *end = (const uint8_t *)r + nuc_mc_record_size(opcode);
+
+    for (uint32_t i = 1; i <= optional; i++) {
+        if (end[-(int32_t)i] != 0)
+            return opcode | NUC_MC_PITCHED;
+    }
+    return opcode;
+}
+
+/* The oldest revision that has such a record. */
+static inline uint32_t nuc_mc_revision(uint32_t first_word)
+{
+    uint32_t opcode = first_word & 0xFFFFu;
+    bool softmax = opcode == NUC_MC_OP_SOFTMAX || opcode == NUC_MC_OP_SOFTMAX_TABLE;
+    bool product = opcode == NUC_MC_OP_FULLY_CONNECTED || opcode == NUC_MC_OP_BATCH_MATMUL;
+
+    if ((softmax && (first_word & NUC_MC_TABLE)) || (product && (first_word & NUC_MC_PITCHED)))
+        return 6;
+    return first_word & (NUC_MC_TABLE | NUC_MC_PITCHED) ? 4 : 3;
 }
 
 /* The table of the record at `record`, which has one. */
@@ -111,10 +133,21 @@ static inline bool nuc_mc_result_of(const union nuc_mc_record *r, struct nuc_mc_
     case NUC_MC_OP_FULLY_CONNECTED:
     case NUC_MC_OP_BATCH_MATMUL: {
         const struct nuc_mc_matmul *g = &r->matmul;
+        int64_t matrix = (int64_t)g->rows * (g->out_pitch != 0 ? g->out_pitch : g->columns);
+        if (g->inner != 0 && (g->out_inner_stride != matrix || g->out_batch_stride != matrix * g->inner))
+            return false; /* matrices are not rows one after the other */
         *out = (struct nuc_mc_result){g->output, nuc_mc_count(nuc_mc_count(1, g->batches), g->rows), g->columns,
                                       g->out_pitch};
         break;
     }
+    case NUC_MC_OP_SOFTMAX:
+        *out = (struct nuc_mc_result){r->softmax.output, nuc_mc_count(1, r->softmax.rows), r->softmax.depth,
+                                      r->softmax.out_pitch};
+        break;
+    case NUC_MC_OP_SOFTMAX_TABLE:
+        *out = (struct nuc_mc_result){r->softmax_table.output, nuc_mc_count(1, r->softmax_table.rows),
+                                      r->softmax_table.depth, r->softmax_table.out_pitch};
+        break;
     case NUC_MC_OP_ADD:
     case NUC_MC_OP_SUB:
     case NUC_MC_OP_MUL:

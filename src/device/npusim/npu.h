@@ -36,7 +36,7 @@ struct nuc_npu {
     uint32_t magic;             /* NPU_HANDLE_MAGIC */
     bool allocated;             /* by npu_context_alloc() */
     uint8_t kind;               /* enum nuc_npu_kind: the NPU that the program is for */
-    bool revision_4;            /* calls may have a table at the end, or an in_pitch */
+    uint32_t revision;          /* of the microcode */
     uint32_t n_inputs, n_outputs, n_calls;
     uint32_t scratch_size, profile_size, debug_size, weights_size;
     uint32_t staging_size;                 /* 0: weights are read where they are */
@@ -140,6 +140,20 @@ void npu_handle_remove(const void *handle);
 static inline int64_t npu_pitch(int32_t pitch, int32_t row)
 {
     return pitch == 0 ? row : pitch;
+}
+
+/* From the first matrix of a product's operand to that of batch `b`. */
+static inline int64_t npu_matrix(const struct nuc_mc_matmul *g, int64_t b, int32_t stride, int32_t inner_stride)
+{
+    return g->inner > 0 ? b / g->inner * stride + b % g->inner * inner_stride : b * stride;
+}
+
+/* The same of its result. */
+static inline int64_t npu_out_matrix(const struct nuc_mc_matmul *g, int64_t b)
+{
+    if (g->inner > 0)
+        return npu_matrix(g, b, g->out_batch_stride, g->out_inner_stride);
+    return b * g->rows * npu_pitch(g->out_pitch, g->columns);
 }
 
 /* Operands. */

@@ -21,12 +21,13 @@ void npu_matmul(const struct nuc_npu_memory *m, const union nuc_mc_record *recor
     const struct nuc_mc_matmul *g = &record->matmul;
     const int32_t *bias = g->has_bias ? npu_source_i32(m, g->bias) : NULL;
     const int32_t *requant = npu_source_i32(m, g->requant);
-    int8_t *out = npu_target_i8(m, g->output);
 
     for (int64_t b = 0; b < g->batches; b++) {
-        const int8_t *rhs = npu_source_i8(m, g->rhs) + b * g->rhs_batch_stride;
+        const int8_t *rhs = npu_source_i8(m, g->rhs) + npu_matrix(g, b, g->rhs_batch_stride, g->rhs_inner_stride);
+        const int8_t *first = npu_source_i8(m, g->lhs) + npu_matrix(g, b, g->lhs_batch_stride, g->lhs_inner_stride);
+        int8_t *out = npu_target_i8(m, g->output) + npu_out_matrix(g, b);
         for (int64_t i = 0; i < g->rows; i++) {
-            const int8_t *lhs = npu_source_i8(m, g->lhs) + b * g->lhs_batch_stride + i * g->lhs_row_stride;
+            const int8_t *lhs = first + i * g->lhs_row_stride;
             for (int64_t j = 0; j < g->columns; j++) {
                 int32_t acc = column_sum(g, lhs, rhs + j * g->rhs_column_stride, bias ? bias[j] : 0);
                 out[j] = npu_requant(acc, requant, g->per_channel ? j : 0, g->output_zero, g->clamp_min, g->clamp_max);

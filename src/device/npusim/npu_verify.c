@@ -113,8 +113,7 @@ static enum nuc_npu_fault verify_extent(const uint8_t *mc, const struct nuc_npu 
 struct channels {
     struct nuc_mc_fetch fetch[NUC_MC_CHANNELS]; /* size 0: none is under way */
     struct nuc_mc_fetch window;                 /* size 0: none */
-    bool revision_5;                            /* what the program states: */
-    bool early;                                 /* a copy on the channel of the window that leaves it alone */
+    uint32_t revision;                          /* that calls need: 5 for a copy on the channel of the window */
     bool any;                                   /* there has been one */
 };
 
@@ -137,8 +136,9 @@ static bool verify_fetch_order(struct nuc_npu *npu, struct channels *c, const st
     if (c->fetch[f->channel].size > 0)
         return false;
     bool same_channel = c->window.size > 0 && c->window.channel == f->channel, over = overlaps(&c->window, f);
-    c->early = c->early || (same_channel && !over);
-    if (over || (same_channel && !c->revision_5)) {
+    if (same_channel && !over && c->revision < 5)
+        c->revision = 5;
+    if (over || (same_channel && npu->revision < 5)) {
         c->window.size = 0;
         npu->readable_start = npu->readable_end = 0;
     }
@@ -177,7 +177,7 @@ static bool verify_table(const struct nuc_npu *npu, const uint8_t *at, const uni
 
     if (!(r->call.opcode & NUC_MC_TABLE))
         return true;
-    if (!npu->revision_4 || !nuc_mc_result_of(r, &result))
+    if (!nuc_mc_result_of(r, &result))
         return false;
     struct nuc_mc_ref table = nuc_mc_table_at(at);
     uint64_t elements = nuc_mc_count(result.rows, result.row);
@@ -197,8 +197,12 @@ static bool verify_call(struct nuc_npu *npu, struct channels *channels, const ui
     *size = r.call.words * 4;
     if ((r.call.opcode & ~(NUC_MC_TABLE | NUC_MC_PITCHED)) >> 16 != NUC_MC_I8)
         return false;
-    if ((r.call.opcode & NUC_MC_PITCHED) && (!npu->revision_4 || !nuc_mc_takes_pitch(opcode)))
+    if ((r.call.opcode & NUC_MC_PITCHED) && nuc_mc_optional_size(opcode) == 0)
         return false;
+    uint32_t revision = nuc_mc_revision(r.call.opcode);
+    if (revision > npu->revision)
+        return false;
+    channels->revision = revision > channels->revision ? revision : channels->revision;
     if (opcode != NUC_MC_OP_FETCH && opcode != NUC_MC_OP_WAIT && !neutronKernels[opcode])
         return false;
     return nuc_npu_verify_record(npu, &r, work) && verify_table(npu, at, &r, work) && verify_order(npu, channels, &r);
@@ -207,7 +211,7 @@ static bool verify_call(struct nuc_npu *npu, struct channels *channels, const ui
 enum nuc_npu_fault nuc_npu_verify(const uint8_t *microcode, const uint8_t *weights, uint64_t max_work,
                                   struct nuc_npu *npu, uint32_t *detail)
 {
-    struct channels channels = {.revision_5 = word(microcode, NUC_MC_WORD_VERSION) > NUC_MC_VERSION_4};
+    struct channels channels = {.any = false};
     uint64_t total = 0;
     const uint8_t *at;
 
@@ -224,7 +228,7 @@ enum nuc_npu_fault nuc_npu_verify(const uint8_t *microcode, const uint8_t *weigh
     if (fault != NPU_FINE)
         return fault;
     npu->weights = weights;
-    npu->revision_4 = word(microcode, NUC_MC_WORD_VERSION) > NUC_MC_VERSION_3;
+    npu->revision = word(microcode, NUC_MC_WORD_VERSION) & 0xFFFFu;
     at = npu->calls;
     for (uint32_t i = 0; i < npu->n_calls; i++) {
         uint64_t work = 0;
@@ -239,7 +243,7 @@ enum nuc_npu_fault nuc_npu_verify(const uint8_t *microcode, const uint8_t *weigh
         at += size;
     }
     *detail = NUC_MC_WORD_VERSION;
-    if (channels.revision_5 && !channels.early)
+    if (npu->revision > 4 && npu->revision > channels.revision)
         return NPU_BAD_VERSION;
     *detail = NUC_MC_WORD_PREFETCH;
     return channels.any == (npu->staging_size > 0) ? NPU_FINE : NPU_BAD_LAYOUT;

@@ -161,11 +161,31 @@ static bool verify_conv(const struct nuc_npu *npu, const union nuc_mc_record *r,
            reads_requant(npu, c->requant, c->out_c);
 }
 
-/* Last byte of a strided operand of three dimensions, plus one. */
-static uint64_t extent3(int32_t n0, int32_t s0, int32_t n1, int32_t s1, int32_t n2, int32_t s2)
+/* From the first value of a product's matrices to the last. */
+static uint64_t matrices_extent(const struct nuc_mc_matmul *g, int32_t stride, int32_t inner_stride)
 {
-    return (uint64_t)(n0 - 1) * (uint64_t)s0 + (uint64_t)(n1 - 1) * (uint64_t)s1 + (uint64_t)(n2 - 1) * (uint64_t)s2 +
-           1;
+    int32_t inner = g->inner > 0 ? g->inner : 1;
+
+    return (uint64_t)(g->batches / inner - 1) * (uint64_t)stride + (uint64_t)(inner - 1) * (uint64_t)inner_stride;
+}
+
+static uint64_t matrix_extent(int32_t rows, int32_t row_stride, int32_t columns, int32_t column_stride)
+{
+    return (uint64_t)(rows - 1) * (uint64_t)row_stride + (uint64_t)(columns - 1) * (uint64_t)column_stride;
+}
+
+/* Batches in two levels, and where their results lie. */
+static bool verify_inner(const struct nuc_npu *npu, const struct nuc_mc_matmul *g)
+{
+    int32_t pitch = (int32_t)npu_pitch(g->out_pitch, g->columns);
+
+    if (!is_size(g->inner) || g->batches % g->inner != 0 || !is_stride(g->lhs_inner_stride) ||
+        !is_stride(g->rhs_inner_stride) || !is_stride(g->out_batch_stride) || !is_stride(g->out_inner_stride) ||
+        !is_size(pitch) || pitch < g->columns)
+        return false;
+    return writes(npu, g->output,
+                  matrices_extent(g, g->out_batch_stride, g->out_inner_stride) +
+                      matrix_extent(g->rows, pitch, g->columns, 1) + 1);
 }
 
 static bool verify_matmul(const struct nuc_npu *npu, const union nuc_mc_record *r, uint64_t *work)
@@ -183,12 +203,16 @@ static bool verify_matmul(const struct nuc_npu *npu, const union nuc_mc_record *
         return false;
     uint64_t outputs = times3(g->batches, g->rows, g->columns);
     *work = times(outputs, (uint64_t)g->depth);
+    if (g->inner != 0
+            ? !verify_inner(npu, g)
+            : !writes_rows(npu, g->output, times((uint64_t)g->batches, (uint64_t)g->rows), g->columns, g->out_pitch))
+        return false;
     return reads(npu, g->lhs,
-                 extent3(g->batches, g->lhs_batch_stride, g->rows, g->lhs_row_stride, g->depth, g->lhs_depth_stride)) &&
+                 matrices_extent(g, g->lhs_batch_stride, g->lhs_inner_stride) +
+                     matrix_extent(g->rows, g->lhs_row_stride, g->depth, g->lhs_depth_stride) + 1) &&
            reads(npu, g->rhs,
-                 extent3(g->batches, g->rhs_batch_stride, g->columns, g->rhs_column_stride, g->depth,
-                         g->rhs_depth_stride)) &&
-           writes_rows(npu, g->output, times((uint64_t)g->batches, (uint64_t)g->rows), g->columns, g->out_pitch) &&
+                 matrices_extent(g, g->rhs_batch_stride, g->rhs_inner_stride) +
+                     matrix_extent(g->columns, g->rhs_column_stride, g->depth, g->rhs_depth_stride) + 1) &&
            (!g->has_bias || reads_words(npu, g->bias, (uint64_t)g->columns)) &&
            reads_requant(npu, g->requant, g->per_channel ? g->columns : 1);
 }

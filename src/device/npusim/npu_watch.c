@@ -6,14 +6,6 @@
 static bool result_of(const union nuc_mc_record *r, struct nuc_mc_result *out)
 {
     switch (nuc_mc_opcode_of(&r->call)) {
-    case NUC_MC_OP_SOFTMAX:
-        *out = (struct nuc_mc_result){r->softmax.output, (uint64_t)r->softmax.rows, r->softmax.depth,
-                                      r->softmax.out_pitch};
-        break;
-    case NUC_MC_OP_SOFTMAX_TABLE:
-        *out = (struct nuc_mc_result){r->softmax_table.output, (uint64_t)r->softmax_table.rows, r->softmax_table.depth,
-                                      r->softmax_table.out_pitch};
-        break;
     case NUC_MC_OP_LUT: {
         const struct nuc_mc_lut *l = &r->lut;
         int32_t run = l->out_pitch != 0 && l->run > 0 ? l->run : l->count;
@@ -59,6 +51,18 @@ static uint32_t sum_of_copy(const struct nuc_npu_memory *m, const struct nuc_mc_
     return sum;
 }
 
+/* Matrices may have gaps between them. */
+static uint32_t sum_of_product(const struct nuc_npu_memory *m, const struct nuc_mc_matmul *g)
+{
+    uint32_t sum = 0;
+
+    for (int64_t i = 0; i < (int64_t)g->batches * g->rows; i++) {
+        int64_t at = npu_out_matrix(g, i / g->rows) + i % g->rows * npu_pitch(g->out_pitch, g->columns);
+        sum = nuc_crc32(sum, npu_target(m, g->output) + at, (size_t)g->columns);
+    }
+    return sum;
+}
+
 uint32_t nuc_npu_result_sum(const struct nuc_npu_memory *m, const union nuc_mc_record *r)
 {
     const int32_t width = (r->call.opcode >> 16 & 0xFFu) == NUC_MC_I16 ? 2 : 1;
@@ -67,6 +71,8 @@ uint32_t nuc_npu_result_sum(const struct nuc_npu_memory *m, const union nuc_mc_r
 
     if (nuc_mc_opcode_of(&r->call) == NUC_MC_OP_COPY)
         return sum_of_copy(m, &r->copy);
+    if (nuc_mc_opcode_of(&r->call) == NUC_MC_OP_BATCH_MATMUL)
+        return sum_of_product(m, &r->matmul);
     if (!result_of(r, &result))
         return 0; /* copies of weights */
     const int64_t pitch = result.pitch == result.row ? (int64_t)result.row * width : result.pitch;

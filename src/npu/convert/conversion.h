@@ -24,6 +24,7 @@ struct nuc_cv_node {
     int32_t clamp_min, clamp_max; /* merged activation, in steps of the output */
     const int8_t *table; /* 256 results of q = -128 ... 127, when the operator is a function of one value; else NULL */
     const int8_t *last_table; /* of a function that the operator's call applies to its result, or NULL */
+    uint32_t turn;            /* 1 + index of the TRANSPOSE in whose order a product writes its result, 0: none */
 };
 
 /* Where the bytes of one tensor lie inside another: from `at` on, in rows of `row` bytes, `pitch` bytes apart. */
@@ -78,7 +79,7 @@ struct nuc_cv {
     size_t n_windows, windows_capacity;
     bool pool_boundaries;              /* inputs and outputs are planned with the intermediates */
     bool revision_3;                   /* calls are those of the microcode's revision 3 */
-    bool revision_4, revision_5;       /* a call is none of revision 3, a copy none of revision 4 */
+    uint32_t revision;                 /* the oldest one that has all calls so far */
     const struct nuc_cv_node *current; /* node whose calls are being emitted */
 };
 
@@ -175,8 +176,16 @@ struct nuc_cv_turned {
 /* False: there are none, or the permutation does not lead to the result. */
 bool nuc_cv_turn(const struct nuc_cv *cv, const struct nuc_cv_node *n, struct nuc_cv_turned *out);
 
-/* Distances between the matrices, rows and columns of a product's operand where it lies; 0 where there is one alone. */
-bool nuc_cv_matrix_strides(const struct nuc_cv *cv, int32_t tensor, int64_t stride[3]);
+/*
+ * Distances between the matrices, rows and columns of a product's operand or result where it lies; 0 where there is one
+ * alone. With inner > 0 every inner matrices have their own distance, and stride[0] is from one such group to the next.
+ */
+struct nuc_cv_matrices {
+    int64_t stride[3], inner, inner_stride;
+};
+
+/* Of both operands and the result of a product, all with one `inner`. False: strides do not describe them. */
+bool nuc_cv_product_matrices(const struct nuc_cv *cv, const struct nuc_cv_node *n, struct nuc_cv_matrices of[3]);
 
 /* What the tensor is an alias of, past those of all its bytes as they are, and whether that is turned. */
 int32_t nuc_cv_turned_alias(const struct nuc_cv *cv, int32_t tensor, bool *turned);

@@ -306,20 +306,6 @@ static int32_t leading(const struct nuc_cv *cv, const struct nuc_cv_node *n, con
     return (int32_t)all;
 }
 
-/* Strides of matrices that lie in another order or between others; those that lie by themselves keep theirs. */
-static void place_matrices(const struct nuc_cv *cv, int32_t tensor, int64_t stride[3])
-{
-    int64_t found[3];
-    bool turned;
-
-    (void)nuc_cv_turned_alias(cv, tensor, &turned);
-    if (!turned && nuc_cv_place(cv, tensor).layout.row == 0)
-        return;
-    if (!nuc_cv_matrix_strides(cv, tensor, found))
-        nuc_fail(cv->cx, NUC_INTERNAL, "%s: tensor %d has no strides", cv->model->file, tensor);
-    memcpy(stride, found, sizeof found);
-}
-
 void nuc_cv_emit_batch_matmul(struct nuc_cv *cv, const struct nuc_cv_node *n)
 {
     const struct nuc_lt_tensor *a = nuc_cv_in(cv, n, 0), *b = nuc_cv_in(cv, n, 1), *y = nuc_cv_y(cv, n);
@@ -340,16 +326,23 @@ void nuc_cv_emit_batch_matmul(struct nuc_cv *cv, const struct nuc_cv_node *n)
     if ((adj_y ? b_columns : b->shape[b->rank - 2]) != g->depth ||
         (int64_t)g->batches * g->rows * g->columns != nuc_lt_elements(y))
         nuc_cv_fail(cv, n, "shapes of the operands do not fit each other");
-    int64_t of_a[3] = {(int64_t)g->rows * g->depth, a_columns, 1},
-            of_b[3] = {(int64_t)g->columns * g->depth, b_columns, 1};
-    place_matrices(cv, n->input, of_a);
-    place_matrices(cv, n->op->inputs[1], of_b);
-    g->lhs_row_stride = (int32_t)of_a[adj_x ? 2 : 1];
-    g->lhs_depth_stride = (int32_t)of_a[adj_x ? 1 : 2];
-    g->rhs_column_stride = (int32_t)of_b[adj_y ? 1 : 2];
-    g->rhs_depth_stride = (int32_t)of_b[adj_y ? 2 : 1];
-    g->lhs_batch_stride = a_repeats ? 0 : (int32_t)of_a[0];
-    g->rhs_batch_stride = b_repeats ? 0 : (int32_t)of_b[0];
+    struct nuc_cv_matrices of[3];
+    if (!nuc_cv_product_matrices(cv, n, of))
+        nuc_fail(cv->cx, NUC_INTERNAL, "%s: a product has no strides", cv->model->file);
+    g->lhs_row_stride = (int32_t)of[0].stride[adj_x ? 2 : 1];
+    g->lhs_depth_stride = (int32_t)of[0].stride[adj_x ? 1 : 2];
+    g->rhs_column_stride = (int32_t)of[1].stride[adj_y ? 1 : 2];
+    g->rhs_depth_stride = (int32_t)of[1].stride[adj_y ? 2 : 1];
+    g->lhs_batch_stride = a_repeats ? 0 : (int32_t)of[0].stride[0];
+    g->rhs_batch_stride = b_repeats ? 0 : (int32_t)of[1].stride[0];
+    g->out_pitch = n->turn != 0 && g->rows > 1 ? (int32_t)of[2].stride[1] : nuc_cv_out_pitch(cv);
+    if (of[0].inner > 0) {
+        g->inner = (int32_t)of[0].inner;
+        g->lhs_inner_stride = a_repeats ? 0 : (int32_t)of[0].inner_stride;
+        g->rhs_inner_stride = b_repeats ? 0 : (int32_t)of[1].inner_stride;
+        g->out_batch_stride = (int32_t)of[2].stride[0];
+        g->out_inner_stride = (int32_t)of[2].inner_stride;
+    }
     g->lhs_zero = pa.zero;
     g->rhs_zero = pb.zero;
     g->output_zero = py.zero;
@@ -357,7 +350,6 @@ void nuc_cv_emit_batch_matmul(struct nuc_cv *cv, const struct nuc_cv_node *n)
     g->lhs = nuc_cv_input_ref(cv, 0);
     g->rhs = nuc_cv_input_ref(cv, 1);
     g->output = nuc_cv_output_ref(cv);
-    g->out_pitch = nuc_cv_out_pitch(cv);
     g->bias = nuc_cv_weights_ref(cv, NULL, 0);
     struct nuc_multiplier m = product_multiplier(pa.scale, pb.scale, py.scale);
     g->requant = requant_ref(cv, &m, 1);

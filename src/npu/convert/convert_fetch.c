@@ -141,7 +141,7 @@ uint32_t nuc_cv_add_fetches(struct nuc_cv *cv)
             add_copy(cv, &s, window, lt_op, NUC_MC_OP_WAIT);
             if (is_early(&s, window + 2)) {
                 /* On this window's channel, while its weights are read. */
-                cv->revision_5 = true;
+                cv->revision = cv->revision < 5 ? 5 : cv->revision;
                 add_copy(cv, &s, window + 2, calls[s.windows[window + 2]->first_call].lt_op, NUC_MC_OP_FETCH);
             }
         }

@@ -209,6 +209,34 @@ static bool keeps_bytes(struct nuc_cv *cv, const struct nuc_cv_node *n)
     return nuc_cv_same_params(cv, n, x, y);
 }
 
+/* A permutation that alone reads a product, as it is or in another shape, is the order in which its call writes. */
+static void merge_turn(struct nuc_cv *cv, struct nuc_cv_node *n)
+{
+    struct nuc_cv_node *product = only_producer(cv, n->input), *shape;
+
+    while (product && product->op->code == NUC_LT_RESHAPE && !product->table && keeps_bytes(cv, product))
+        product = only_producer(cv, product->input);
+    if (cv->revision_3 || n->op->code != NUC_LT_TRANSPOSE || n->table || keeps_bytes(cv, n) || !product ||
+        product->op->code != NUC_LT_BATCH_MATMUL || product->last_table || product->turn != 0 ||
+        n->output != n->op->outputs[0] || !nuc_cv_same_params(cv, n, nuc_cv_x(cv, n), nuc_cv_y(cv, n)))
+        return;
+    int32_t own = product->output;
+    struct nuc_cv_matrices matrices[3];
+    product->turn = n->index + 1;
+    product->output = n->output;
+    if (!nuc_cv_product_matrices(cv, product, matrices)) {
+        product->turn = 0;
+        product->output = own;
+        return;
+    }
+    for (int32_t t = n->input; t != own; t = shape->input) {
+        shape = &cv->nodes[cv->tensors[t].producer];
+        shape->dropped = true;
+        shape->whole = product->index + 1;
+    }
+    join(cv, product, n);
+}
+
 /* Makes the result an alias of the input, unless both are given from outside. */
 static void merge_alias(struct nuc_cv *cv, struct nuc_cv_node *n)
 {
@@ -250,6 +278,10 @@ void nuc_cv_merge(struct nuc_cv *cv)
             merge_table(cv, n);
         else
             merge_pad(cv, n);
+    }
+    for (uint32_t i = 0; i < cv->graph->n_ops; i++) {
+        if (!cv->nodes[i].dropped)
+            merge_turn(cv, &cv->nodes[i]);
     }
     for (uint32_t i = 0; i < cv->graph->n_ops; i++) {
         if (!cv->nodes[i].dropped)

@@ -138,9 +138,7 @@ static void write_microcode(struct nuc_cv *cv, const struct nuc_convert_options 
     uint8_t *mc = nuc_alloc(cv->cx, nuc_align_up(size, NUC_MC_ALIGNMENT));
     const uint32_t header[NUC_MC_HEADER_WORDS] = {
         [NUC_MC_WORD_MAGIC] = NUC_MC_MAGIC,
-        [NUC_MC_WORD_VERSION] = cv->revision_5   ? NUC_MC_VERSION
-                                : cv->revision_4 ? NUC_MC_VERSION_4
-                                                 : NUC_MC_VERSION_3,
+        [NUC_MC_WORD_VERSION] = (NUC_MC_VERSION & ~0xFFFFu) | cv->revision,
         [NUC_MC_WORD_HEADER_SIZE] = NUC_MC_HEADER_WORDS * 4,
         [NUC_MC_WORD_NPU] = costs_of(options)->code,
         [NUC_MC_WORD_SIZE] = (uint32_t)size,
@@ -223,6 +221,7 @@ struct nuc_neutron_image *nuc_convert_litert(struct nuc_context *cx, const struc
     set_up_tensors(&cv);
     cv.pool_boundaries = options && options->pool_boundaries;
     cv.revision_3 = options && options->revision_3;
+    cv.revision = 3;
     nuc_cv_merge(&cv);
     nuc_cv_make_views(&cv);
     nuc_cv_find_order(&cv);

@@ -86,44 +86,124 @@ int32_t nuc_cv_turned_alias(const struct nuc_cv *cv, int32_t tensor, bool *turne
     return nuc_cv_bytes(cv, t) == bytes ? t : -1;
 }
 
-bool nuc_cv_matrix_strides(const struct nuc_cv *cv, int32_t tensor, int64_t stride[3])
+/* Distances of matrices of a tensor's shape whose dimensions lie as `lies` says. False: there are none. */
+static bool order_matrices(const struct nuc_lt_tensor *t, const struct nuc_cv_turned *lies, struct nuc_cv_matrices *out)
+{
+    int64_t wanted[3] = {1, 1, 1}, size = 1, step = 0;
+
+    *out = (struct nuc_cv_matrices){.inner = 0};
+    for (uint32_t i = 0; i < t->rank; i++)
+        wanted[i + 3 < t->rank ? 0 : i + 3 - t->rank] *= t->shape[i];
+    /* Dimensions as they lie, from the innermost one, are split and joined into those of the matrices. */
+    for (uint32_t d = 3, k = lies->rank; d-- > 0;) {
+        int64_t next = 0, done = 1;
+        for (int64_t left = wanted[d]; left > 1;) {
+            if (size == 1 && k == 0)
+                return false;
+            if (size == 1) {
+                size = lies->size[--k];
+                step = lies->stride[k];
+                continue;
+            }
+            int64_t taken = left < size ? left : size;
+            if (left % taken != 0 || size % taken != 0)
+                return false;
+            if (next != 0 && step != next) {
+                if (d > 0 || out->inner > 0)
+                    return false;
+                out->inner = done;
+                out->inner_stride = out->stride[0];
+                out->stride[0] = 0;
+            }
+            out->stride[d] = out->stride[d] != 0 ? out->stride[d] : step;
+            next = step *= taken;
+            done *= taken;
+            left /= taken;
+            size /= taken;
+        }
+    }
+    return true;
+}
+
+/* Of an operand; one that lies by itself keeps its own strides. */
+static bool operand_matrices(const struct nuc_cv *cv, int32_t tensor, struct nuc_cv_matrices *out)
 {
     const struct nuc_lt_tensor *t = &cv->graph->tensors[tensor];
     struct nuc_cv_turned lies = {.rank = t->rank};
-    int64_t wanted[3] = {1, 1, 1}, size = 1, step = 0;
     struct nuc_cv_place place;
     bool turned;
     int32_t alias = nuc_cv_turned_alias(cv, tensor, &turned);
 
     if (t->rank < 2 || !nuc_cv_find_place(cv, tensor, &place) || (turned && alias < 0))
         return false;
+    if (!turned && place.layout.row == 0) {
+        int64_t row = t->shape[t->rank - 1];
+        *out = (struct nuc_cv_matrices){.stride = {t->shape[t->rank - 2] * row, row, 1}};
+        return true;
+    }
     if (turned ? !nuc_cv_turn(cv, &cv->nodes[cv->tensors[alias].producer], &lies)
                : !nuc_cv_strides(t, &place.layout, lies.stride))
         return false;
-    for (uint32_t i = 0; i < t->rank; i++) {
-        wanted[i + 3 < t->rank ? 0 : i + 3 - t->rank] *= t->shape[i];
-        lies.size[i] = turned ? lies.size[i] : t->shape[i];
+    for (uint32_t i = 0; i < t->rank && !turned; i++)
+        lies.size[i] = t->shape[i];
+    return order_matrices(t, &lies, out);
+}
+
+/* Of a result, in rows of values next to each other. */
+static bool result_matrices(const struct nuc_cv *cv, const struct nuc_cv_node *n, struct nuc_cv_matrices *out)
+{
+    const struct nuc_lt_tensor *y = nuc_cv_y(cv, n);
+    int64_t columns = y->shape[y->rank - 1], rows = y->shape[y->rank - 2];
+    int64_t perm[NUC_MAX_RANK], stride[NUC_MAX_RANK];
+    struct nuc_cv_place place;
+
+    if (!nuc_cv_find_place(cv, n->output, &place))
+        return false;
+    if (n->turn == 0) {
+        int64_t pitch = place.layout.pitch > 0 ? place.layout.pitch : columns;
+        *out = (struct nuc_cv_matrices){.stride = {rows * pitch, pitch, 1}};
+        return true;
     }
-    /* Dimensions as they lie, from the innermost one, are split and joined into those of the matrices. */
-    for (uint32_t d = 3, k = lies.rank; d-- > 0;) {
-        int64_t next = 0;
-        stride[d] = 0;
-        for (int64_t left = wanted[d]; left > 1;) {
-            if (size == 1 && k == 0)
-                return false;
-            if (size == 1) {
-                size = lies.size[--k];
-                step = lies.stride[k];
-                continue;
-            }
-            int64_t taken = left < size ? left : size;
-            if (left % taken != 0 || size % taken != 0 || (next != 0 && step != next))
-                return false;
-            stride[d] = stride[d] != 0 ? stride[d] : step;
-            next = step *= taken;
-            left /= taken;
-            size /= taken;
+    const struct nuc_cv_node *turn = &cv->nodes[n->turn - 1];
+    const struct nuc_lt_tensor *x = nuc_cv_x(cv, turn), *z = nuc_cv_y(cv, turn);
+    struct nuc_cv_turned lies = {.rank = x->rank};
+    if (z->rank != x->rank || nuc_cv_integers(cv, turn, 1, NUC_MAX_RANK, perm) != x->rank ||
+        !nuc_cv_strides(z, &place.layout, stride))
+        return false;
+    for (uint32_t i = 0; i < x->rank; i++) {
+        int32_t from = nuc_lt_axis(perm[i], x->rank);
+        if (from < 0 || lies.size[from] != 0 || x->shape[from] != z->shape[i])
+            return false;
+        lies.size[from] = x->shape[from];
+        lies.stride[from] = stride[i];
+    }
+    return order_matrices(y, &lies, out) && (columns == 1 || out->stride[2] == 1);
+}
+
+bool nuc_cv_product_matrices(const struct nuc_cv *cv, const struct nuc_cv_node *n, struct nuc_cv_matrices of[3])
+{
+    const struct nuc_lt_tensor *y = nuc_cv_y(cv, n);
+    int64_t inner = 0, matrices = 1;
+
+    if (y->rank < 2 || !operand_matrices(cv, n->input, &of[0]) || !operand_matrices(cv, n->op->inputs[1], &of[1]) ||
+        !result_matrices(cv, n, &of[2]))
+        return false;
+    for (uint32_t i = 0; i + 2 < y->rank; i++)
+        matrices *= y->shape[i];
+    for (int i = 0; i < 3; i++) {
+        if (of[i].inner > 0 && inner > 0 && of[i].inner != inner)
+            return false;
+        inner = of[i].inner > 0 ? of[i].inner : inner;
+    }
+    /* Rows of a result follow each other with one distance, also across matrices. */
+    if (inner == 0 && n->turn != 0)
+        inner = matrices;
+    for (int i = 0; i < 3 && inner > 0; i++) {
+        if (of[i].inner == 0) {
+            of[i].inner_stride = of[i].stride[0];
+            of[i].stride[0] *= inner;
         }
+        of[i].inner = inner;
     }
     return true;
 }
@@ -147,6 +227,7 @@ static bool reads_rows(const struct nuc_cv *cv, const struct nuc_cv_node *n, int
 {
     const struct nuc_lt_tensor *t = &cv->graph->tensors[tensor];
     struct nuc_cv_turned turned;
+    struct nuc_cv_matrices matrices[3];
     int64_t stride[NUC_MAX_RANK];
     struct nuc_cv_place y;
 
@@ -168,7 +249,7 @@ static bool reads_rows(const struct nuc_cv *cv, const struct nuc_cv_node *n, int
     case NUC_LT_TRANSPOSE:
         return nuc_cv_turn(cv, n, &turned);
     case NUC_LT_BATCH_MATMUL:
-        return !cv->revision_3 && nuc_cv_matrix_strides(cv, tensor, stride);
+        return !cv->revision_3 && nuc_cv_product_matrices(cv, n, matrices);
     case NUC_LT_SLICE:
     case NUC_LT_CONCATENATION:
     case NUC_LT_PAD:

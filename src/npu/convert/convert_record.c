@@ -273,7 +273,8 @@ void nuc_cv_emit(struct nuc_cv *cv, uint32_t opcode, union nuc_mc_record *r)
         r->call.words = nuc_mc_whole_size(r->call.opcode) / 4;
         memcpy(record + size, &table, sizeof table);
     }
-    cv->revision_4 = cv->revision_4 || r->call.opcode != opcode;
+    uint32_t revision = nuc_mc_revision(r->call.opcode);
+    cv->revision = revision > cv->revision ? revision : cv->revision;
     memcpy(record, r, size);
     nuc_cv_add_record(cv, record, (size_t)r->call.words * 4);
 }
@@ -305,7 +306,7 @@ static const struct nuc_cv_kernel none = {CV_ROWS_NONE, false, false}, binary = 
                                   transpose_conv = {CV_ROWS_LAST, true, true},
                                   fully_connected = {CV_ROWS_LAST, true, true},
                                   batch_matmul = {CV_ROWS_LAST, true, true}, pool = {CV_ROWS_LAST, true, true},
-                                  reduce = {CV_ROWS_NONE, true, true}, softmax = {CV_ROWS_LAST, false, false},
+                                  reduce = {CV_ROWS_NONE, true, true}, softmax = {CV_ROWS_LAST, false, true},
                                   reshape = {CV_ROWS_MOVED, false, false}, transpose = {CV_ROWS_MOVED, false, false},
                                   concat = {CV_ROWS_MOVED, false, false}, slice = {CV_ROWS_MOVED, false, false},
                                   pad = {CV_ROWS_NONE, false, false}, mirror_pad = {CV_ROWS_NONE, false, false},

@@ -21,7 +21,7 @@ static bool writes_rows(const struct nuc_cv *cv, const struct nuc_cv_node *n, in
         return true;
     switch (nuc_cv_kernel(n->op->code)->rows) {
     case CV_ROWS_LAST:
-        return y->rank > 0 && y->shape[y->rank - 1] == row;
+        return n->turn == 0 && y->rank > 0 && y->shape[y->rank - 1] == row;
     case CV_ROWS_BINARY:
         return nuc_cv_in(cv, n, 0) && nuc_cv_in(cv, n, 1) && nuc_cv_binary_shape(cv, n, row, &shape);
     case CV_ROWS_MOVED:
