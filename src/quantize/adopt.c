@@ -184,31 +184,78 @@ static const struct nuc_node *read_once(const struct nuc_calibration *c, const s
     return NULL;
 }
 
-/*
- * x times a number: with steps of x as those of the product divided by it, the product is the same integers, and x is
- * rounded once, to the steps that its reader has.
- */
-static void adopt_scaled(struct nuc_calibration *c, const struct nuc_node *mul)
+/* Whether all that the group has are the node's result and what moves make of it, and its readers take it as it is. */
+static bool has_own_group(const struct nuc_calibration *c, const struct nuc_node *node, uint32_t group)
+{
+    for (uint32_t i = 0; i < c->n_points; i++) {
+        if (c->observed[c->points[i].node->id].output == group && c->points[i].group != group)
+            return false;
+    }
+    return points_of(c, group) == moved_points(c, node, group);
+}
+
+static bool has_steps(const struct nuc_observer *value)
+{
+    return value->n == 1 && (value->spec.kind == NUC_QSPEC_FIXED || (is_affine(&value->spec) && value->seen)) &&
+           value->spec.dtype == NUC_I8;
+}
+
+/* What a product multiplies with a number other than 0, or NULL. */
+static const struct nuc_node *scaled_value(const struct nuc_calibration *c, const struct nuc_node *mul, float *factor)
 {
     const struct nuc_node *number = nuc_arg_node(mul, NUC_OTHER), *x = nuc_arg_node(mul, NUC_SELF);
-    uint32_t to = c->observed[mul->id].output;
 
     if (number != NULL && x != NULL && nuc_is_static(x)) {
         const struct nuc_node *swapped = x;
         x = number;
         number = swapped;
     }
-    if (number == NULL || x == NULL || !nuc_is_static(number) || nuc_elements(&number->vals[0]) != 1 ||
-        number->vals[0].dtype != NUC_F32 || to == NUC_NO_GROUP)
-        return;
-    float factor = *(const float *)nuc_const_contiguous(c->g, number);
-    uint32_t from = nuc_observed_group(c, x, mul);
+    if (number == NULL || !nuc_is_static(number) || nuc_elements(&number->vals[0]) != 1 ||
+        number->vals[0].dtype != NUC_F32)
+        return NULL;
+    *factor = *(const float *)nuc_const_contiguous(c->g, number);
+    return isnormal(*factor) ? x : NULL;
+}
+
+/*
+ * x times a number: with steps of x as those of the product divided by it, the product is the same integers, and x is
+ * rounded once, to the steps that its reader has. Where others read x, too, the product takes its steps below.
+ */
+static void adopt_scaled(struct nuc_calibration *c, const struct nuc_node *mul)
+{
+    float factor = 0;
+    const struct nuc_node *x = scaled_value(c, mul, &factor);
+    uint32_t to = c->observed[mul->id].output, from = x == NULL ? NUC_NO_GROUP : nuc_observed_group(c, x, mul);
     const struct nuc_node *maker = from == NUC_NO_GROUP ? NULL : read_once(c, x, from);
-    if (!(factor > 0) || maker == NULL || from == to || points_of(c, from) != moved_points(c, maker, from))
+
+    if (!(factor > 0) || maker == NULL || to == NUC_NO_GROUP || from == to ||
+        points_of(c, from) != moved_points(c, maker, from))
         return;
     struct nuc_observer *value = c->observers[from], *product = c->observers[to];
     if (is_affine(&value->spec) && is_affine(&product->spec) && value->seen && product->seen)
         take(value, (double)(product->scale[0] / factor), product->zero_point[0]);
+}
+
+/*
+ * What is a multiple of x, for NEG by -1, takes its steps: it is not rounded again. Not where its readers look at a
+ * part of it alone, as a clamp does, whose steps it has.
+ */
+static void adopt_multiple(struct nuc_calibration *c, const struct nuc_node *node)
+{
+    float factor = node->op == NUC_OP_NEG ? -1 : 1;
+    const struct nuc_node *x = node->op == NUC_OP_MUL ? scaled_value(c, node, &factor) : nuc_arg_node(node, NUC_SELF);
+    uint32_t to = c->observed[node->id].output, from = x == NULL ? NUC_NO_GROUP : nuc_observed_group(c, x, node);
+
+    if (to == NUC_NO_GROUP || from == NUC_NO_GROUP || from == to || !has_own_group(c, node, to))
+        return;
+    const struct nuc_observer *value = c->observers[from];
+    struct nuc_observer *result = c->observers[to];
+    if (c->relevant != NULL && (isfinite(c->relevant[node->id].min) || isfinite(c->relevant[node->id].max)))
+        return;
+    if (!has_steps(value) || !is_affine(&result->spec) || !result->seen || result->n != 1)
+        return;
+    int64_t zero = factor > 0 ? value->zero_point[0] : -1 - value->zero_point[0];
+    take(result, (double)value->scale[0] * fabs((double)factor), zero);
 }
 
 /* x times a mask of 0 and 1 is x or 0, which is one of its steps. */
@@ -225,8 +272,7 @@ static void adopt_gated(struct nuc_calibration *c, const struct nuc_node *mul)
             return;
         const struct nuc_observer *value = c->observers[from];
         struct nuc_observer *product = c->observers[to];
-        bool has_steps = value->spec.kind == NUC_QSPEC_FIXED || (is_affine(&value->spec) && value->seen);
-        if (has_steps && value->n == 1 && is_affine(&product->spec) && product->seen)
+        if (has_steps(value) && is_affine(&product->spec) && product->seen)
             take(product, (double)value->scale[0], value->zero_point[0]);
         return;
     }
@@ -366,5 +412,9 @@ void nuc_adopt(struct nuc_calibration *c)
     for (const struct nuc_node *n = c->g->last; n != NULL; n = n->prev) {
         if (n->op == NUC_OP_MUL)
             adopt_scaled(c, n);
+    }
+    for (const struct nuc_node *n = c->g->first; n != NULL; n = n->next) {
+        if (n->op == NUC_OP_MUL || n->op == NUC_OP_NEG)
+            adopt_multiple(c, n);
     }
 }

@@ -27,8 +27,8 @@ void nuc_annotate_symmetric(struct nuc_annotator *a);
  *   - A group of tensors with steps of r within [0, 1), one of which is a sigmoid or softmax in steps of s = 1/256,
  *     takes its parameters where 2 s^2 <= r^2 + (s^2 + r^2).
  *
- * Values that are compared with a number alone get finer steps around it. Products change no integer: of a value that
- * nothing else reads with a number, and of one with a mask of which samples show 0 and 1 alone.
+ * Values that are compared with a number alone get finer steps around it. Products change no integer: with a number,
+ * one side takes the steps of the other, and with a mask of which samples show 0 and 1 alone; nor does neg.
  */
 void nuc_adopt(struct nuc_calibration *c);
 

@@ -1,6 +1,8 @@
 /* Conversion: graphs small enough that the expected result can be written down by hand. */
 #include "unit/quantize_graphs.h"
 
+#include "ir/quant.h"
+
 /* ---- what came out ---- */
 
 /* "name( inputs )" a line. */
@@ -157,6 +159,38 @@ static void check_shared_bias(struct nuc_context *cx, void *arg)
     }
 }
 
+/* ---- multiples of a value that others read, too ---- */
+
+static const struct multiple {
+    const char *operator, * name;
+    double factor;
+    int64_t zero, of_value; /* zero + of_value * the value's zero point */
+} multiples[] = {
+    {"mul.Tensor(%v, %three)", "mul", 3, 0, 1},
+    {"mul.Tensor(%three, %v)", "mul", 3, 0, 1},
+    {"mul.Tensor(%v, %fifth)", "mul", -0.2, -1, -1},
+    {"neg.default(%v)", "neg", -1, -1, -1},
+};
+
+/* They have its steps, so that their integers are the value's. */
+static void check_multiple(struct nuc_context *cx, void *arg)
+{
+    const struct multiple *m = arg;
+    const char *net =
+        nuc_format(cx,
+                   "%%three = constant : float32[] values(3); %%fifth = constant : float32[] values(-0.2)\n"
+                   "%%x = input : float32[32]; %%e = aten.exp.default(%%x)\n"
+                   "%%v = aten.sub.Tensor(%%x, %%e); %%r = aten.%s; %%s = aten.add.Tensor(%%r, %%v)",
+                   m->operator);
+    struct nuc_graph *q = nuc_quantize_convert(calibrate(cx, net, false));
+    struct nuc_quant value, result;
+
+    assert_true(nuc_result_quant(node_of(q, "sub"), &value));
+    assert_true(nuc_result_quant(node_of(q, m->name), &result));
+    assert_true(fabs(result.scale - fabs(m->factor) * value.scale) < 1e-6 * result.scale);
+    assert_int_equal(result.zero_point, m->zero + m->of_value * value.zero_point);
+}
+
 /* Converting twice, and sampling in between, starts afresh each time. */
 static void check_goes_on(struct nuc_context *cx, void *arg)
 {
@@ -224,4 +258,5 @@ static void bad_values_are_named(void **state)
 }
 
 RUN_TESTS(ROW_TEST(check_conversion, conversions), CONTEXT_TEST(check_constants), CONTEXT_TEST(check_shared_bias),
-          CONTEXT_TEST(check_goes_on), CONTEXT_TEST(check_without_samples), cmocka_unit_test(bad_values_are_named))
+          ROW_TEST(check_multiple, multiples), CONTEXT_TEST(check_goes_on), CONTEXT_TEST(check_without_samples),
+          cmocka_unit_test(bad_values_are_named))
