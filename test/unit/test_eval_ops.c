@@ -1,4 +1,8 @@
 /* Operators of the evaluator at their borders, and on several threads. */
+#include <math.h>
+#include <string.h>
+
+#include "eval/eval_rounded.h"
 #include "unit/eval_graphs.h"
 #include "unit/value_cases.h"
 
@@ -46,4 +50,33 @@ static void threads_agree(void **state)
     check_threads(g, in, 300);
 }
 
-RUN_TESTS(TEXT_TEST("cases/evaluator.txt", check_cases, NULL), cmocka_unit_test(threads_agree))
+static void check_rounded(void (*fn)(const float *, float *, size_t), double (*exact)(double), uint32_t first)
+{
+    static float in[997], out[997];
+    const uint32_t step = 1 << 13;
+
+    for (uint64_t bits = first; bits < UINT32_MAX; bits += step * COUNT(in)) {
+        for (uint32_t i = 0; i < COUNT(in); i++) {
+            uint32_t b = (uint32_t)bits + step * i;
+            memcpy(&in[i], &b, sizeof b);
+        }
+        fn(in, out, COUNT(in));
+        for (uint32_t i = 0; i < COUNT(in); i++) {
+            float want = (float)exact((double)in[i]);
+            assert_true(isnan(want) ? isnan(out[i]) : memcmp(&out[i], &want, sizeof want) == 0);
+        }
+    }
+}
+
+/* Floats of all sizes, infinities and NaNs, and ones near the bounds of what is approximated. */
+static void rounded_as_in_libm(void **state)
+{
+    for (uint32_t first = 0; first < 3; first++) {
+        check_rounded(nuc_eval_exp, exp, first);
+        check_rounded(nuc_eval_tanh, tanh, first);
+        check_rounded(nuc_eval_erf, erf, first);
+    }
+}
+
+RUN_TESTS(TEXT_TEST("cases/evaluator.txt", check_cases, NULL), cmocka_unit_test(threads_agree),
+          cmocka_unit_test(rounded_as_in_libm))

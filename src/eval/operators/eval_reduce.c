@@ -2,6 +2,7 @@
 #include <assert.h>
 #include <math.h>
 
+#include "eval/eval_rounded.h"
 #include "eval/eval_sum.h"
 
 uint32_t nuc_eval_reduced_dims(const struct nuc_eval_call *c)
@@ -89,15 +90,25 @@ static void prepare_softmax(struct nuc_eval_call *c)
     c->state = lines;
 }
 
+/* Elements of a line at a time. */
+#define SOME 64
+
 static void softmax_one(const float *in, float *out, size_t size, size_t stride)
 {
     float largest = -INFINITY, sum = 0.0f;
 
     for (size_t i = 0; i < size; i++)
         largest = in[i * stride] > largest ? in[i * stride] : largest;
-    for (size_t i = 0; i < size; i++) {
-        out[i * stride] = (float)exp((double)(in[i * stride] - largest));
-        sum += out[i * stride];
+    for (size_t at = 0, some; at < size; at += some) {
+        float below[SOME], powers[SOME];
+        some = size - at < SOME ? size - at : SOME;
+        for (size_t i = 0; i < some; i++)
+            below[i] = in[(at + i) * stride] - largest;
+        nuc_eval_exp(below, powers, some);
+        for (size_t i = 0; i < some; i++) {
+            out[(at + i) * stride] = powers[i];
+            sum += powers[i];
+        }
     }
     for (size_t i = 0; i < size; i++)
         out[i * stride] /= sum;

@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "eval/eval_call.h"
+#include "eval/eval_rounded.h"
 #include "host/clones.h"
 
 /* Elements converted to float32 at a time. */
@@ -34,17 +35,12 @@ static float hard_ramp(float x)
     return clamped(x + 3.0f, 0.0f, 6.0f);
 }
 
-static float rounded_exp(float x)
-{
-    return (float)exp((double)x);
-}
-
-static float gelu_tanh(float x)
+/* Of the argument of tanh. */
+static float gelu_inner(float x)
 {
     const float beta = (float)(M_SQRT2 * M_2_SQRTPI * 0.5);
-    float inner = beta * fmaf(0.044715f, x * x * x, x);
 
-    return 0.5f * x * (1.0f + (float)tanh((double)inner));
+    return beta * fmaf(0.044715f, x * x * x, x);
 }
 
 /* scale x above 0, else alpha scale (exp(x) - 1): of selu and celu, too. */
@@ -126,18 +122,13 @@ static bool is_true(float x)
     ROW(CLAMP, 1.0, clamped(x, n.a, n.b))                                                                              \
     ROW(ABS, 1.0, fabsf(x))                                                                                            \
     ROW(NEG, 1.0, -x)                                                                                                  \
-    ROW(EXP, 30.0, rounded_exp(x))                                                                                     \
     ROW(LOG, 30.0, (float)log((double)x))                                                                              \
     ROW(SQRT, 10.0, sqrtf(x))                                                                                          \
     ROW(RSQRT, 20.0, 1.0f / sqrtf(x))                                                                                  \
-    ROW(SIGMOID, 40.0, 1.0f / (1.0f + rounded_exp(-x)))                                                                \
     ROW(ATAN, 60.0, (float)atan((double)x))                                                                            \
-    ROW(TANH, 60.0, (float)tanh((double)x))                                                                            \
-    ROW(SILU, 40.0, x / (1.0f + rounded_exp(-x)))                                                                      \
     ROW(HARDSWISH, 2.0, x *hard_ramp(x) / 6.0f)                                                                        \
     ROW(HARDSIGMOID, 2.0, hard_ramp(x) / 6.0f)                                                                         \
     ROW(LEAKY_RELU, 1.0, x > 0.0f ? x : x * n.a)                                                                       \
-    ROW(GELU, 60.0, x * 0.5f * (1.0f + (float)erf((double)(x * (float)M_SQRT1_2))))                                    \
     ROW(SIN, 60.0, (float)sin((double)x))                                                                              \
     ROW(COS, 60.0, (float)cos((double)x))                                                                              \
     ROW(TAN, 60.0, (float)tan((double)x))                                                                              \
@@ -152,7 +143,6 @@ static bool is_true(float x)
     ROW(LOG1P, 60.0, (float)log1p((double)x))                                                                          \
     ROW(LOG2, 30.0, (float)log2((double)x))                                                                            \
     ROW(LOG10, 30.0, (float)log10((double)x))                                                                          \
-    ROW(ERF, 60.0, (float)erf((double)x))                                                                              \
     ROW(RECIPROCAL, 10.0, 1.0f / x)                                                                                    \
     ROW(CEIL, 1.0, ceilf(x))                                                                                           \
     ROW(FLOOR, 1.0, floorf(x))                                                                                         \
@@ -186,6 +176,15 @@ static bool is_true(float x)
     ROW(ISFINITE, 1.0, isfinite(x) ? 1.0f : 0.0f)                                                                      \
     ROW(SIGNBIT, 1.0, signbit(x) ? 1.0f : 0.0f)
 
+/* Functions of x and of y, which a function of eval_rounded.h makes of a third one. */
+#define ROUNDED_FUNCTIONS(ROW)                                                                                         \
+    ROW(EXP, 30.0, exp, x, y)                                                                                          \
+    ROW(SIGMOID, 40.0, exp, -x, 1.0f / (1.0f + y))                                                                     \
+    ROW(SILU, 40.0, exp, -x, x / (1.0f + y))                                                                           \
+    ROW(TANH, 60.0, tanh, x, y)                                                                                        \
+    ROW(GELU, 60.0, erf, x *(float)M_SQRT1_2, x * 0.5f * (1.0f + y))                                                   \
+    ROW(ERF, 60.0, erf, x, y)
+
 /* Functions that make integers of integers, which wrap around as in torch, and truths of them. */
 #define INTEGER_FUNCTIONS(ROW)                                                                                         \
     ROW(CLAMP, x<n.low ? n.low : x> n.high ? n.high : x)                                                               \
@@ -218,13 +217,34 @@ static bool is_true(float x)
         }                                                                                                              \
     }
 FUNCTIONS(LOOP)
-LOOP(gelu_tanh, 60.0, gelu_tanh(x))
 
-#define ROW(name, cost, value) [NUC_OP_##name] = {range_##name, cost},
+#define ROUNDED_LOOP(name, cost, function, argument, value)                                                            \
+    static void range_##name(const float *in, float *out, size_t count, struct numbers n)                              \
+    {                                                                                                                  \
+        float arguments_of[CHUNK], results[CHUNK];                                                                     \
+        (void)n;                                                                                                       \
+        for (size_t at = 0, some; at < count; at += some) {                                                            \
+            some = count - at < CHUNK ? count - at : CHUNK;                                                            \
+            for (size_t i = 0; i < some; i++) {                                                                        \
+                const float x = in[at + i];                                                                            \
+                arguments_of[i] = argument;                                                                            \
+            }                                                                                                          \
+            nuc_eval_##function(arguments_of, results, some);                                                          \
+            for (size_t i = 0; i < some; i++) {                                                                        \
+                const float x = in[at + i], y = results[i];                                                            \
+                (void)x;                                                                                               \
+                out[at + i] = value;                                                                                   \
+            }                                                                                                          \
+        }                                                                                                              \
+    }
+ROUNDED_FUNCTIONS(ROUNDED_LOOP)
+ROUNDED_LOOP(gelu_tanh, 60.0, tanh, gelu_inner(x), 0.5f * x * (1.0f + y))
+
+#define ROW(name, cost, ...) [NUC_OP_##name] = {range_##name, cost},
 static const struct unary_row {
     range_fn fn;
     double cost;
-} unary_rows[NUC_OP_COUNT] = {FUNCTIONS(ROW)};
+} unary_rows[NUC_OP_COUNT] = {FUNCTIONS(ROW) ROUNDED_FUNCTIONS(ROW)};
 #undef ROW
 
 struct whole_numbers {
