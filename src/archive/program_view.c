@@ -264,7 +264,7 @@ static void take_chain(struct parser *p, struct nuc_fb_table t, void *item)
 
     for (uint32_t i = 0; i < chain->n_instructions; i++) {
         struct nuc_fb_vector frames = {0, 0};
-        struct nuc_fb_table frame = {0, 0, 0, 0};
+        struct nuc_fb_table frame = {0};
         if (i < traces.count)
             frames = nuc_fb_vec(&p->r, nuc_fb_vec_table(&p->r, traces, i), 0, 4);
         if (frames.count > 0)

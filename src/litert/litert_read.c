@@ -332,7 +332,7 @@ static void read_op(struct lt_reader *r, struct nuc_fb_table t, uint32_t n_tenso
     if (type != 0 && own_type != 0 && type != own_type)
         fail(r, nuc_format(r->cx, "operator %s carries the options of another one", nuc_lt_code_name(r->cx, op->code)));
     op->has_unknown_options = type != 0 && !nuc_lt_is_known(op->code);
-    nuc_lt_options_read(&r->fb, type == 0 ? (struct nuc_fb_table){0, 0, 0, 0} : nuc_fb_sub(&r->fb, t, 4), op->code,
+    nuc_lt_options_read(&r->fb, type == 0 ? (struct nuc_fb_table){0} : nuc_fb_sub(&r->fb, t, 4), op->code,
                         &op->options);
     if (op->code == NUC_LT_CUSTOM)
         op->options.custom.options = read_bytes(r, t, 5, 9, "a list of custom options");

@@ -29,24 +29,19 @@ static uint32_t follow(struct nuc_fb_reader *r, uint64_t position)
 
 static struct nuc_fb_table table_at(struct nuc_fb_reader *r, uint32_t position)
 {
-    struct nuc_fb_table none = {0, 0, 0, 0};
+    struct nuc_fb_table none = {0};
     const uint8_t *p = position == 0 ? NULL : at(r, position, 4);
 
     if (p == NULL)
         return none;
     int64_t vtable = (int64_t)position - (int32_t)nuc_load_u32(p);
     const uint8_t *v = vtable < 0 ? NULL : at(r, (uint64_t)vtable, 4);
-    if (v == NULL) {
+    uint16_t size = v != NULL ? nuc_load_u16(v) : 0;
+    if (size < 4 || size % 2 != 0 || at(r, (uint64_t)vtable, size) == NULL) {
         r->bad = true;
         return none;
     }
-    uint16_t vtable_size = nuc_load_u16(v);
-    uint16_t table_size = nuc_load_u16(v + 2);
-    if (vtable_size < 4 || vtable_size % 2 != 0 || at(r, (uint64_t)vtable, vtable_size) == NULL) {
-        r->bad = true;
-        return none;
-    }
-    return (struct nuc_fb_table){position, (uint32_t)vtable, vtable_size, table_size};
+    return (struct nuc_fb_table){position};
 }
 
 struct nuc_fb_table nuc_fb_root(struct nuc_fb_reader *r, uint32_t root_at)
@@ -62,9 +57,10 @@ uint32_t nuc_fb_field(struct nuc_fb_reader *r, struct nuc_fb_table t, int id, ui
 {
     uint32_t slot = 4 + 2 * (uint32_t)id;
 
-    if (t.at == 0 || slot + 2 > t.vtable_size)
+    if (t.at == 0)
         return 0;
-    uint16_t offset = nuc_load_u16(r->bytes.data + t.vtable + slot);
+    const uint8_t *table = r->bytes.data + t.at, *vtable = table - (int32_t)nuc_load_u32(table);
+    uint16_t offset = slot + 2 <= nuc_load_u16(vtable) ? nuc_load_u16(vtable + slot) : 0;
     if (offset == 0)
         return 0;
     if (offset < 4 || at(r, (uint64_t)t.at + offset, size) == NULL) {

@@ -13,12 +13,9 @@ struct nuc_fb_reader {
     bool bad; /* an offset pointed outside, or a vector was longer than the file */
 };
 
-/* A table: position of its soffset, position and size of its vtable. at == 0: absent. */
+/* A table whose vtable has been checked: the position of its soffset, 0: absent. One word is passed in a register. */
 struct nuc_fb_table {
     uint32_t at;
-    uint32_t vtable;
-    uint16_t vtable_size;
-    uint16_t table_size;
 };
 
 /* A vector's elements. at == 0: absent, then count is 0. */

@@ -13,13 +13,17 @@ static const char *const status_names[NUC_STATUS_COUNT] = {
     [NUC_INTERRUPTED] = "interrupted",
 };
 
-static const struct {
-    const char *name;
-    size_t size;
-} dtypes[NUC_DTYPE_COUNT] = {
-#define DTYPE_ROW(enumerator, name, size) [enumerator] = {name, size},
-    NUC_DTYPES(DTYPE_ROW)
-#undef DTYPE_ROW
+/* Without pointers: firmware that names no types is linked without the names. */
+static const char dtype_names[NUC_DTYPE_COUNT][sizeof "bfloat16"] = {
+#define DTYPE_NAME(enumerator, name, size) [enumerator] = name,
+    NUC_DTYPES(DTYPE_NAME)
+#undef DTYPE_NAME
+};
+
+static const uint8_t dtype_sizes[NUC_DTYPE_COUNT] = {
+#define DTYPE_SIZE(enumerator, name, size) [enumerator] = (size),
+    NUC_DTYPES(DTYPE_SIZE)
+#undef DTYPE_SIZE
 };
 
 const char *nuc_status_name(enum nuc_status status)
@@ -29,10 +33,10 @@ const char *nuc_status_name(enum nuc_status status)
 
 const char *nuc_dtype_name(enum nuc_dtype dtype)
 {
-    return (unsigned)dtype < NUC_DTYPE_COUNT ? dtypes[dtype].name : "unknown";
+    return (unsigned)dtype < NUC_DTYPE_COUNT ? dtype_names[dtype] : "unknown";
 }
 
 size_t nuc_dtype_size(enum nuc_dtype dtype)
 {
-    return (unsigned)dtype < NUC_DTYPE_COUNT ? dtypes[dtype].size : 0;
+    return (unsigned)dtype < NUC_DTYPE_COUNT ? dtype_sizes[dtype] : 0;
 }

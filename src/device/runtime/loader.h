@@ -73,8 +73,8 @@ static inline const uint8_t *nuc_scalar_place(const struct nuc_program *p, size_
     return p->places[index] != 0 ? p->image + p->places[index] : zero;
 }
 
-/* Value `index`, which has been checked, from the image; a list of tensors without these. */
-void nuc_value_read(const struct nuc_program *p, uint32_t index, struct nuc_value *out);
+/* Value `index`, which has been checked, from the image, of a list no tensors. False: a tensor without its data. */
+bool nuc_value_read(const struct nuc_program *p, uint32_t index, struct nuc_value *out);
 
 /* The element type of a scalar type of the format, NUC_DTYPE_COUNT: none of ours. */
 enum nuc_dtype nuc_dtype_of_scalar_type(int8_t scalar_type);

@@ -117,11 +117,6 @@ void nuc_program_profile(struct nuc_program *p,
     p->profile_user = user;
 }
 
-static bool tensor_is_there(const struct nuc_value *v)
-{
-    return v->kind != NUC_VALUE_TENSOR || v->u.tensor.data != NULL || v->u.tensor.bytes == 0;
-}
-
 /* Reads the tensors of a list to `at`; false when one has no data. A missing one is no tensor. */
 static bool gather_list(const struct nuc_program *p, struct nuc_list *list, struct nuc_value *at)
 {
@@ -132,8 +127,7 @@ static bool gather_list(const struct nuc_program *p, struct nuc_list *list, stru
             at[i].kind = NUC_VALUE_NONE;
             continue;
         }
-        nuc_value_read(p, index, &at[i]);
-        if (!tensor_is_there(&at[i]))
+        if (!nuc_value_read(p, index, &at[i]))
             return false;
     }
     return true;
@@ -153,8 +147,7 @@ static bool gather(struct nuc_program *p, const struct nuc_instruction *in, uint
         }
         before = index;
         p->args[i] = v;
-        nuc_value_read(p, index, v);
-        if (!tensor_is_there(v))
+        if (!nuc_value_read(p, index, v))
             return false;
         struct nuc_value *next = v + 1;
         if (v->kind == NUC_VALUE_TENSORS || v->kind == NUC_VALUE_OPTIONAL_TENSORS) {
@@ -167,12 +160,11 @@ static bool gather(struct nuc_program *p, const struct nuc_instruction *in, uint
     return true;
 }
 
-/* The context is made anew for each call: temporary memory lasts for one call only. */
+/* Temporary memory and what is recorded last for one call only. */
 static enum nuc_status call(struct nuc_program *p, const struct nuc_instruction *in, uint32_t at,
-                            struct nuc_detail *detail)
+                            struct nuc_kernel_context *cx)
 {
-    struct nuc_kernel_context cx = {
-        .program = p, .temporary = p->memory.temporary, .temporary_size = p->memory.temporary_size, .detail = detail};
+    struct nuc_detail *detail = cx->detail;
     const struct nuc_kernel_entry *kernel = in->kind == NUC_INSTRUCTION_KERNEL ? in->u.call.of.kernel : NULL;
     const struct nuc_loaded_delegate *delegate = in->u.call.of.delegate;
     uint32_t n_args = nuc_call_n_args(in);
@@ -183,15 +175,17 @@ static enum nuc_status call(struct nuc_program *p, const struct nuc_instruction 
         detail->message = NUC_TEXT("an input or output has not been given its data");
         return NUC_BAD_USAGE;
     }
-    cx.scratch = kernel != NULL ? NULL : delegate->scratch;
+    cx->temporary_used = 0;
+    cx->profile = NULL;
+    cx->scratch = kernel != NULL ? NULL : delegate->scratch;
     if (kernel != NULL && p->numbers_move && (status = nuc_check_call(p, in, detail)) != NUC_OK)
         return status;
     if (kernel != NULL)
-        status = kernel->run(&cx, p->args);
+        status = kernel->run(cx, p->args);
     else
-        status = delegate->backend->run(delegate->state, &cx, p->args, n_args);
-    if (status == NUC_OK && p->profile != NULL && cx.profile != NULL)
-        p->profile(p->profile_user, at, cx.profile, cx.profile_size);
+        status = delegate->backend->run(delegate->state, cx, p->args, n_args);
+    if (status == NUC_OK && p->profile != NULL && cx->profile != NULL)
+        p->profile(p->profile_user, at, cx->profile, cx->profile_size);
     if (status == NUC_OK && p->trace != NULL)
         p->trace(p->trace_user, at, detail->where, p->args, n_args);
     return status;
@@ -206,9 +200,7 @@ static enum nuc_status move(struct nuc_program *p, const struct nuc_instruction 
         p->places[in->u.move.to] = p->places[in->u.move.from];
         return NUC_OK;
     }
-    nuc_value_read(p, in->u.move.from, &from);
-    nuc_value_read(p, in->u.move.to, &to);
-    if (!tensor_is_there(&from) || !tensor_is_there(&to)) {
+    if (!nuc_value_read(p, in->u.move.from, &from) || !nuc_value_read(p, in->u.move.to, &to)) {
         detail->message = NUC_TEXT("an input or output has not been given its data");
         return NUC_BAD_USAGE;
     }
@@ -218,41 +210,37 @@ static enum nuc_status move(struct nuc_program *p, const struct nuc_instruction 
 }
 
 /* A tensor is true when all its elements are. */
-static enum nuc_status is_true(const struct nuc_value *v, bool *result, struct nuc_detail *detail)
+static enum nuc_status is_true(const struct nuc_program *p, uint32_t index, bool *result, struct nuc_detail *detail)
 {
-    if (v->kind == NUC_VALUE_BOOL) {
-        *result = v->u.b;
-        return NUC_OK;
-    }
-    if (!tensor_is_there(v)) {
+    struct nuc_value v;
+
+    if (!nuc_value_read(p, index, &v)) {
         detail->message = NUC_TEXT("the condition of a jump has no data");
         return NUC_BAD_USAGE;
     }
-    *result = true;
-    for (size_t i = 0; i < v->u.tensor.bytes; i++)
-        *result = *result && ((const uint8_t *)v->u.tensor.data)[i] != 0;
+    *result = v.kind != NUC_VALUE_BOOL || v.u.b;
+    for (size_t i = 0; v.kind != NUC_VALUE_BOOL && i < v.u.tensor.bytes; i++)
+        *result = *result && ((const uint8_t *)v.u.tensor.data)[i] != 0;
     return NUC_OK;
 }
 
-static enum nuc_status step(struct nuc_program *p, uint32_t *at, struct nuc_detail *detail)
+static enum nuc_status step(struct nuc_program *p, uint32_t *at, struct nuc_kernel_context *cx)
 {
     const struct nuc_instruction *in = &p->instructions[*at];
     enum nuc_status status = NUC_OK;
     uint32_t next = *at + 1;
     bool condition = true;
-    struct nuc_value value;
 
     switch (in->kind) {
     case NUC_INSTRUCTION_KERNEL:
     case NUC_INSTRUCTION_DELEGATE:
-        status = call(p, in, *at, detail);
+        status = call(p, in, *at, cx);
         break;
     case NUC_INSTRUCTION_MOVE:
-        status = move(p, in, detail);
+        status = move(p, in, cx->detail);
         break;
     case NUC_INSTRUCTION_JUMP_FALSE:
-        nuc_value_read(p, in->u.jump.condition, &value);
-        status = is_true(&value, &condition, detail);
+        status = is_true(p, in->u.jump.condition, &condition, cx->detail);
         next = condition ? next : in->u.jump.target;
         break;
     default: /* NUC_INSTRUCTION_FREE, no other kind was loaded: memory of the caller is given back */
@@ -270,9 +258,9 @@ static bool take_inputs(struct nuc_program *p, struct nuc_detail *detail)
 {
     for (size_t i = 0; i < p->n_inputs; i++) {
         struct nuc_value v;
-        nuc_value_read(p, nuc_load_u32(p->inputs + 4 * i), &v);
+        bool there = nuc_value_read(p, nuc_load_u32(p->inputs + 4 * i), &v);
         bool planned = v.kind == NUC_VALUE_TENSOR && v.u.tensor.planned && v.u.tensor.bytes > 0;
-        if ((planned && p->given[i] != p->round) || !tensor_is_there(&v)) {
+        if ((planned && p->given[i] != p->round) || !there) {
             detail->value = (int32_t)nuc_load_u32(p->inputs + 4 * i);
             return false;
         }
@@ -293,9 +281,11 @@ enum nuc_status nuc_program_execute(struct nuc_program *p, struct nuc_detail *de
                                                         : NUC_TEXT("an input has not been given its data");
         return NUC_BAD_USAGE;
     }
+    struct nuc_kernel_context cx = {
+        .program = p, .temporary = p->memory.temporary, .temporary_size = p->memory.temporary_size, .detail = detail};
     while (at < p->n_instructions) {
         detail->instruction = (int32_t)at; /* also for the kernel */
-        enum nuc_status status = step(p, &at, detail);
+        enum nuc_status status = step(p, &at, &cx);
         if (status != NUC_OK)
             return status;
     }

@@ -110,7 +110,7 @@ uint32_t nuc_initial_of(const struct nuc_program *p, uint32_t index)
     return offset_of(&t, NUC_TENSOR_ALLOCATION) != 0 ? u32_of(&t, NUC_TENSOR_DATA_BUFFER) : 0;
 }
 
-void nuc_value_read(const struct nuc_program *p, uint32_t index, struct nuc_value *out)
+bool nuc_value_read(const struct nuc_program *p, uint32_t index, struct nuc_value *out)
 {
     const struct nuc_slot *slot;
     struct table list;
@@ -141,4 +141,5 @@ void nuc_value_read(const struct nuc_program *p, uint32_t index, struct nuc_valu
         out->u.list.tensors = NULL;
         break;
     }
+    return out->kind != NUC_VALUE_TENSOR || out->u.tensor.data != NULL || out->u.tensor.bytes == 0;
 }

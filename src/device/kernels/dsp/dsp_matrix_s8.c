@@ -133,7 +133,10 @@ static int32_t of_offset(const struct product *p, const int8_t *in)
 /* Adds the products of the part of a row at `in`; `weight`: of the first column, the same part. */
 static void add_part(struct product *p, const int8_t *in, const int8_t *weight)
 {
-    nuc_dsp_widen(in, nuc_twice(p->m->input_offset), p->depth >> 2, 1, p->x);
+    int32_t done = p->depth & ~7;
+    uint32_t offset = nuc_twice(p->m->input_offset);
+    nuc_dsp_widen_row(in, offset, p->depth >> 3, p->x);
+    nuc_dsp_widen(in + done, offset, (p->depth - done) >> 2, 1, p->x + done / 2);
     if (p->m->weight_offset != 0) {
         int32_t more = of_offset(p, in);
         for (int32_t c = 0; c < p->columns; c++)
@@ -241,7 +244,7 @@ void nuc_dsp_matmul_s8(const struct nuc_matmul_s8 *m, const int8_t *in, const in
 
     for (int32_t r = 0; r < m->rows; r++, in += m->depth) {
         if (alike) {
-            nuc_dsp_widen(in, nuc_twice(m->input_offset), m->depth >> 2, 1, p.x);
+            nuc_dsp_widen_row(in, nuc_twice(m->input_offset), m->depth >> 3, p.x);
             multiply_alike(m, t, out);
             out += m->columns;
             continue;

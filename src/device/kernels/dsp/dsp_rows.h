@@ -1,4 +1,4 @@
-/* The inner product of matrix products: a row of widened input against rows of weights, three at a time. */
+/* The inner loops of matrix products: a row of widened input against rows of weights, three at a time. */
 #ifndef NUC_DEVICE_KERNELS_DSP_DSP_ROWS_H
 #define NUC_DEVICE_KERNELS_DSP_DSP_ROWS_H
 
@@ -19,6 +19,9 @@ struct nuc_row_triples {
     int32_t blocks;     /* from 1 */
     const int32_t *end; /* of the sums */
 };
+
+/* Widens that many blocks of 8 elements, from 0, of any address; `offset`: both lanes. */
+void nuc_dsp_widen_row(const int8_t *in, uint32_t offset, int32_t blocks, uint32_t *x);
 
 void nuc_dsp_multiply_triples(const struct nuc_row_triples *t);
 

@@ -1,13 +1,32 @@
 /*
- * The loop of dsp_rows.h on cores with the DSP extension: it takes every register, and a compiler spills. The same in C,
- * for all other machines, is in dsp_rows.c.
+ * The loops of dsp_rows.h on cores with the DSP extension: one takes every register, and a compiler spills. The same in
+ * C, for all other machines, is in dsp_rows.c.
  *
  * Stack, for tools/stack_bound.sh:
+ * stack nuc_dsp_widen_row 20
  * stack nuc_dsp_multiply_triples 80
  */
 #ifdef __ARM_FEATURE_DSP
 
 #include "device/kernels/dsp/assembly.inc"
+
+/* void nuc_dsp_widen_row(const int8_t *in, uint32_t offset, int32_t blocks, uint32_t *x) */
+    function nuc_dsp_widen_row
+    push    {r4-r7, lr}
+    cbz     r2, 2f
+1:
+    ldr     r5, [r0], #4
+    ldr     r7, [r0], #4
+    sxtab16 r4, r1, r5
+    sxtab16 r5, r1, r5, ror #8
+    sxtab16 r6, r1, r7
+    sxtab16 r7, r1, r7, ror #8
+    stmia   r3!, {r4-r7}
+    subs    r2, r2, #1
+    bne     1b
+2:
+    pop     {r4-r7, pc}
+    .size   nuc_dsp_widen_row, . - nuc_dsp_widen_row
 
 /* Eight elements of one row, whose input is in r8 to r11. */
     .macro  eight row, sum
@@ -23,12 +42,26 @@
     .endm
 
 /* nuc_fused_twice() of the doubled sum, with the multiplier in r9, the shift in r10 and what is added in r11. */
-    .macro  rescale sum
+    .macro  rescale sum, negative
     qadd    \sum, \sum, \sum
+    .if     \negative
     add     lr, r11, \sum, asr #31
     smmlar  \sum, \sum, r9, lr
+    .else
+    smmlar  \sum, \sum, r9, r11
+    .endif
     asr     \sum, \sum, r10
     ssat    \sum, #8, \sum
+    .endm
+
+/* Three results, to r7. */
+    .macro  finish negative
+    rescale r4, \negative
+    rescale r5, \negative
+    rescale r6, \negative
+    strb    r4, [r7], #1
+    strb    r5, [r7], #1
+    strb    r6, [r7], #1
     .endm
 
 /*
@@ -41,13 +74,18 @@
     ldmia   r0, {r0-r10}            /* x, out, sums, multiplier, shift, add, step, weight, stride, blocks, end */
     add     r11, r0, r9, lsl #4
     rsb     r12, r9, #0
-    and     r12, r12, #3
+    and     r12, r12, #7
     rsb     r12, r12, r12, lsl #3   /* a block is 28 instructions of 4 bytes */
     adr.w   lr, 2f + 1
     add     r12, lr, r12, lsl #4
     adr.w   lr, 4f + 1
     cbz     r1, 1f
     adr.w   lr, 3f + 1
+    sub     r9, r4, #1              /* with the least offset, -255 times half of what the shift drops is added: */
+    asr     r9, r5, r9
+    cmn     r9, #255
+    bne     1f
+    adr.w   lr, 6f + 1              /* what is negative saturates, however it is rounded */
 1:
     push    {r0-r6, r10-r12, lr}
     mov     r12, r2
@@ -63,7 +101,7 @@
     ldr     pc, [sp, #36]
     .balign 4
 2:
-    .rept   4
+    .rept   8
     ldmia.w r0!, {r8-r11}
     eight   r1, r4
     eight   r2, r5
@@ -76,12 +114,11 @@
     ldr     pc, [sp, #40]
     .balign 4
 3:
-    rescale r4
-    rescale r5
-    rescale r6
-    strb    r4, [r7], #1
-    strb    r5, [r7], #1
-    strb    r6, [r7], #1
+    finish 1
+    b       5f
+    .balign 4
+6:
+    finish 0
     b       5f
     .balign 4
 4:

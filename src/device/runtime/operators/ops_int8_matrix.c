@@ -18,12 +18,14 @@ enum nuc_status nuc_op_int8_linear(struct nuc_kernel_context *cx, struct nuc_val
     const struct nuc_tensor *bias = nuc_optional_tensor(a->bias), *sums = nuc_optional_tensor(a->kernel_sum);
     const int32_t multiplier = (int32_t)nuc_list_int(cx, a->requantize_multipliers, 0);
     const int32_t shift = (int32_t)nuc_list_int(cx, a->requantize_shifts, 0);
-    struct nuc_matmul_s8 m = {.depth = weight->sizes[1],
+    struct nuc_matmul_s8 m = {.rows = 0, /* every member is named: none is cleared first */
+                              .depth = weight->sizes[1],
                               .columns = weight->sizes[0],
                               .input_offset = sums != NULL ? 0 : nuc_int32(a->input_offset),
                               .weight_offset = nuc_int32(a->filter_offset),
                               .rescale = {&multiplier, &shift, 0, nuc_int32(a->output_offset),
-                                          nuc_int32(a->activation_min), nuc_int32(a->activation_max)}};
+                                          nuc_int32(a->activation_min), nuc_int32(a->activation_max)},
+                              .bias = NULL};
     int32_t out_rows;
 
     if (!nuc_need(cx,
