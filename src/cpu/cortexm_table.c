@@ -364,16 +364,19 @@ static double steps_of(float result, double scale, int32_t most)
     return steps > -most - 1 ? fmin(steps, most) : -most - 1;
 }
 
+#define ERROR_OF_INT8 (256.0 * 256.0 / 12) /* in squares of steps: what rounding to int8 makes on average */
+
 /*
  * Of both forms of tables the one whose squared errors, each by the distance of its number from 0 and 256, add up to
- * less: numbers about 0 are the most frequent.
+ * less: numbers about 0 are the most frequent. NULL where even these are above those of int8, as of a sine that has
+ * many periods.
  */
 static struct nuc_node *best_samples(struct nuc_cm *c, const struct nuc_node *like, const float *results, double scale)
 {
     const int64_t n_even = NUC_EVEN, n_octaves = 2 * NUC_OCTAVES;
     int32_t *even = nuc_alloc_array(c->g->cx, NUC_EVEN, sizeof *even);
     int32_t *octaves = nuc_alloc_array(c->g->cx, 2 * NUC_OCTAVES, sizeof *octaves);
-    double error_even = 0, error_octaves = 0;
+    double error_even = 0, error_octaves = 0, most = 0;
 
     for (int32_t i = 0; i < NUC_EVEN; i++)
         even[i] = (int32_t)steps_of(results[nuc_even_number(i) - FIRST], scale, NUC_MOST_SAMPLE);
@@ -385,7 +388,10 @@ static struct nuc_node *best_samples(struct nuc_cm *c, const struct nuc_node *li
         double of_octaves = nuc_clamp_i32(nuc_octave_value(octaves, q), INT16_MIN, INT16_MAX) - steps;
         error_even += of_even * of_even * weight;
         error_octaves += of_octaves * of_octaves * weight;
+        most += ERROR_OF_INT8 * weight;
     }
+    if (fmin(error_even, error_octaves) > most)
+        return NULL;
     if (error_even <= error_octaves)
         return nuc_cm_constant(c, like, "_samples", NUC_I32, &n_even, 1, even);
     return nuc_cm_constant(c, like, "_samples", NUC_I32, &n_octaves, 1, octaves);
@@ -408,8 +414,10 @@ static bool lower_wide_chain(struct nuc_cm *c, struct chain *v, struct nuc_node 
     for (int32_t i = 0; i < NUMBERS; i++)
         x[i] = (float)((FIRST + i) * in.scale);
     evaluate(v, last, x, NUMBERS, results);
-    in.node = nuc_cm_requantize(c, &v->in, &in, before);
     struct nuc_node *samples = best_samples(c, last, results, made.scale);
+    if (samples == NULL)
+        return false;
+    in.node = nuc_cm_requantize(c, &v->in, &in, before);
     made.node = nuc_emit(c->g, before, NUC_OP_NUCLEON_FUNCTION, out->value,
                          NUC_ARGS(nuc_node_arg(in.node), nuc_node_arg(samples)));
     nuc_cm_replace(c, out, nuc_cm_requantize(c, &made, &out->params, before));

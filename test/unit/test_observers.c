@@ -343,6 +343,29 @@ static void weights_of_one_sign_keep_their_largest(void **state)
     }
 }
 
+/* Steps of a power of two, which hold each of them; in the middle of the range where there are both signs. */
+static void whole_numbers_stay_what_they_are(void **state)
+{
+    static const struct {
+        float x[4], scale;
+        int64_t zero_point;
+    } rows[] = {{{-1, 1, 1, -1}, 0x1p-6f, 0},       {{0, 3, 5, 1}, 0x1p-5f, -128}, {{-3, 0, 2, 3}, 0x1p-5f, 0},
+                {{0, 1, 1, 0}, 1.0f / 255, -128},   {{0, 255, 3, 4}, 1, -128},     {{0, 510, 3, 4}, 2, -128},
+                {{0, 3.5f, 5, 1}, 5.0f / 255, -128}};
+    const int64_t count = 4;
+    struct nuc_meta meta = nuc_meta_make(NUC_F32, &count, 1);
+    struct nuc_qspec spec = activation;
+
+    spec.observer = NUC_OBSERVER_AUTO;
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        struct nuc_observer *o = nuc_observer_new(*state, &spec);
+        assert_true(nuc_observer_see(*state, o, &meta, &(struct nuc_seen_values){.x = rows[i].x, .count = 4}));
+        nuc_observer_parameters(*state, o);
+        assert_true(o->scale[0] == rows[i].scale);
+        assert_int_equal(o->zero_point[0], rows[i].zero_point);
+    }
+}
+
 /* Every length around the number of lanes, with the extreme at every place. */
 static void min_max_finds_every_place(void **state)
 {
@@ -517,6 +540,7 @@ RUN_TESTS(cmocka_unit_test(counting_does_not_wait_for_the_range), STATE_TEST(his
           STATE_TEST(search_cuts_outliers), STATE_TEST(histogram_of_relu), STATE_TEST(histogram_of_one_value),
           STATE_TEST(histograms_are_kept), STATE_TEST(infinities_are_left_out), STATE_TEST(never_seen),
           STATE_TEST(affine_parameters), STATE_TEST(tiny_values_have_tiny_scales), STATE_TEST(symmetric_per_channel),
-          STATE_TEST(weights_of_one_sign_keep_their_largest), STATE_TEST(min_max_finds_every_place),
-          STATE_TEST(few_values_leave_room), STATE_TEST(long_tails_reach_farther), STATE_TEST(many_values_leave_none),
-          STATE_TEST(bounds_stay), STATE_TEST(a_reach_goes_beyond_many_values), STATE_TEST(no_room_beyond_bounds))
+          STATE_TEST(weights_of_one_sign_keep_their_largest), STATE_TEST(whole_numbers_stay_what_they_are),
+          STATE_TEST(min_max_finds_every_place), STATE_TEST(few_values_leave_room),
+          STATE_TEST(long_tails_reach_farther), STATE_TEST(many_values_leave_none), STATE_TEST(bounds_stay),
+          STATE_TEST(a_reach_goes_beyond_many_values), STATE_TEST(no_room_beyond_bounds))

@@ -100,6 +100,15 @@ static bool see_channels(struct nuc_context *cx, struct nuc_observer *o, const s
     return true;
 }
 
+static bool are_whole(const float *x, size_t count)
+{
+    for (size_t i = 0; i < count; i++) {
+        if (x[i] != rintf(x[i]))
+            return false;
+    }
+    return true;
+}
+
 bool nuc_observer_see(struct nuc_context *cx, struct nuc_observer *o, const struct nuc_meta *meta,
                       struct nuc_seen_values *values)
 {
@@ -108,6 +117,7 @@ bool nuc_observer_see(struct nuc_context *cx, struct nuc_observer *o, const stru
 
     if (count == 0 || o->spec.kind != NUC_QSPEC_OBSERVED)
         return true;
+    o->fractions = o->fractions || !are_whole(x, count);
     if (nuc_observer_counts(o)) {
         struct nuc_kept_histogram *kept = o->parts != NULL ? &o->parts[o->part].histogram : o->histogram;
         struct nuc_histogram h;
@@ -154,6 +164,12 @@ static void parameters_of_range(const struct nuc_observer *o, float min, float m
     if (spec->whole && (low >= 0 || high <= 0))
         s = low < 0 ? low / (float)spec->quant_min : high / (float)spec->quant_max;
     s *= affine ? 1 + ROUNDING_STEP * (float)o->rounding : 1;
+
+    /* Counts, signs and places stay what they are, also where they are compared; 0 is in the middle of signs. */
+    if (o->spec.observer == NUC_OBSERVER_AUTO && affine && !o->fractions && high - low > 1 && s <= 1) {
+        s = exp2f(ceilf(log2f(s)));
+        low -= low < 0 ? s * rintf((steps - (high - low) / s) / 2) : 0;
+    }
 
     float least = s > 0 ? spec->least : fmaxf(spec->eps, spec->least);
     *scale = s > least ? s : least;

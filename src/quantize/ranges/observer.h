@@ -26,6 +26,7 @@ struct nuc_observer {
     struct nuc_qspec spec;
     const struct nuc_observer *from[2]; /* DERIVED: activation, weight */
     bool seen;
+    bool fractions;          /* not all values seen were whole numbers */
     bool hides;              /* of a mask: values that hide were seen, which do not count for the range */
     uint32_t n;              /* channels; 1 per tensor; 0 per channel before anything was seen */
     float *min, *max;        /* of n; NULL for fixed and derived parameters */
