@@ -1,7 +1,7 @@
 /* Copies that put a dimension of bytes in the place of another one. */
 #include <string.h>
 
-#include "npusim_host/vector_plan.h"
+#include "npusim_host/vector_call.h"
 
 #define PIECE 64        /* rows or columns that are handed out together */
 #define LONG_PIECE 512  /* the same, where there are fewer of the others than a tile has */

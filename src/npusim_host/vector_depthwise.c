@@ -2,7 +2,7 @@
 #include <stdlib.h>
 
 #include "device/base/span.h"
-#include "npusim_host/vector_plan.h"
+#include "npusim_host/vector_call.h"
 
 static int32_t common_divisor(int32_t a, int32_t b)
 {

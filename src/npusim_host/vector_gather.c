@@ -1,7 +1,7 @@
 /* Gathers: nearest-neighbor resizes, mirror pads. */
 #include <string.h>
 
-#include "npusim_host/vector_plan.h"
+#include "npusim_host/vector_call.h"
 
 #define LEAST_RUN 32 /* bytes next to each other that are worth a call of memmove() */
 

@@ -4,7 +4,7 @@
 
 #include "device/base/span.h"
 #include "device/npusim/npu_host.h"
-#include "npusim_host/vector_plan.h"
+#include "npusim_host/vector_call.h"
 
 #if defined(__aarch64__) && defined(__linux__)
 #include <sys/auxv.h>

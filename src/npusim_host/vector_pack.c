@@ -3,7 +3,7 @@
 #include <string.h>
 
 #include "device/base/span.h"
-#include "npusim_host/vector_plan.h"
+#include "npusim_host/vector_call.h"
 
 /* Of pixels that tiles sweep, again and again for each of their blocks of columns: in the second-level cache. */
 #define SWEEP_BYTES 98304

@@ -2,7 +2,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "npusim_host/vector_plan.h"
+#include "npusim_host/vector_call.h"
 
 /*
  * The pair of an operand in every lane, in the form `form`. bound: largest magnitude that is scaled; afterwards that of

@@ -3,7 +3,7 @@
 #include <string.h>
 
 #include "device/base/span.h"
-#include "npusim_host/vector_plan.h"
+#include "npusim_host/vector_call.h"
 
 /* Bytes of a packed row of the left operand. */
 static size_t packed_depth(const struct nuc_mc_matmul *g)

@@ -4,7 +4,7 @@
  */
 
 #include "device/base/span.h"
-#include "npusim_host/vector_plan.h"
+#include "npusim_host/vector_call.h"
 
 /* Positions of `n` outputs, each `copies` times: low and high times `step`, and what follows them by channel. */
 static void fill_positions(const struct vec_positions *p, int32_t n, int32_t copies, int32_t step, int32_t scale,

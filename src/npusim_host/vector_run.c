@@ -1,7 +1,7 @@
 /* Calls on the vector kernels: rows of outputs, shared out to threads. */
 
 #include "device/npusim/npu_math.h"
-#include "npusim_host/vector_plan.h"
+#include "npusim_host/vector_call.h"
 
 static uint8_t *scratch_of(const struct vec_machine *v, uint32_t thread)
 {

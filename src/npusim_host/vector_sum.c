@@ -7,7 +7,7 @@
 #include <string.h>
 
 #include "device/base/microcode_binary.h"
-#include "npusim_host/vector_plan.h"
+#include "npusim_host/vector_call.h"
 
 #define LOW_BITS 15      /* of a weight's lower part */
 #define WEIGHT_BITS 30   /* of a weight's magnitude */

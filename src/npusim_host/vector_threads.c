@@ -11,7 +11,7 @@
 #include <stdlib.h>
 #include <time.h>
 
-#include "npusim_host/vector_plan.h"
+#include "npusim_host/vector_call.h"
 
 #define SPIN_NANOSECONDS 50000 /* that a thread spins before it sleeps */
 #define SPIN_PAUSES 16         /* between looks at the clock */

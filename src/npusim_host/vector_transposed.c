@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "npusim_host/vector_plan.h"
+#include "npusim_host/vector_call.h"
 
 #define MOST_PHASES 64
 

@@ -1,7 +1,7 @@
 /* Rows of an image for the vector kernels: in place, or staged. */
 #include <string.h>
 
-#include "npusim_host/vector_plan.h"
+#include "npusim_host/vector_call.h"
 
 uint64_t vec_window_measure(struct vec_window *w, bool stage)
 {

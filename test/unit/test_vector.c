@@ -9,7 +9,7 @@
 #include "device/base/microcode_binary.h"
 #include "device/npusim/npu_host.h"
 #include "npu_random.h"
-#include "npusim_host/vector_plan.h"
+#include "npusim_host/vector_call.h"
 #include "nucleon/simulator.h"
 
 #define CASES 150

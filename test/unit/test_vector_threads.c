@@ -6,7 +6,7 @@
 
 #include <time.h>
 
-#include "npusim_host/vector_plan.h"
+#include "npusim_host/vector_call.h"
 
 #define MOST 300
 

@@ -110,11 +110,7 @@ static const struct cli_command commands[] = {
 
 enum { N_COMMANDS = sizeof commands / sizeof commands[0] };
 
-const struct cli_command *cli_commands(size_t *count)
-{
-    *count = N_COMMANDS;
-    return commands;
-}
+static const struct cli_commands all = {commands, N_COMMANDS};
 
 static bool is_help(const char *name)
 {
@@ -140,15 +136,15 @@ static int run_command(int argc, char **argv)
     bool help = is_help(name);
 
     if (help && argc > 3 && strcmp(argv[2], "--format") == 0)
-        return cli_print_format(argv[3], argv[4]);
+        return cli_print_format(&all, argv[3], argv[4]);
     if (help && argc < 3) {
-        cli_print_commands();
+        cli_print_commands(&all);
         return argc < 2 ? CLI_BAD_USAGE : CLI_OK;
     }
     if (help)
         name = argv[2];
     if (help && is_help(name)) {
-        cli_print_commands();
+        cli_print_commands(&all);
         return CLI_OK;
     }
     for (size_t i = 0; i < N_COMMANDS; i++) {
@@ -159,7 +155,7 @@ static int run_command(int argc, char **argv)
             return CLI_OK;
         }
         cli_handle_signals();
-        int code = cli_parse(&commands[i], argc - 1, argv + 1, &args, &stop);
+        int code = cli_parse(&all, &commands[i], argc - 1, argv + 1, &args, &stop);
         if (code == CLI_OK ? args.json && !stop : asks_for_json(argc - 1, argv + 1))
             cli_json_begin(argc - 1, argv + 1);
         return stop                      ? code

@@ -10,7 +10,7 @@
 #include "host/call.h"
 #include "host/file.h"
 #include "nucleon/runner.h"
-#include "tools/codegen/codegen_private.h"
+#include "tools/codegen/codegen_program.h"
 
 /* Of a bundled program with test cases: what a self-test compares with, as C. NULL: there are none. */
 static const char *selftest_of(struct nuc_compiler *c, const char *path, const char *name, bool is_c)

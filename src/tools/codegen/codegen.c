@@ -3,7 +3,7 @@
 #include <string.h>
 
 #include "host/file.h"
-#include "tools/codegen/codegen_private.h"
+#include "tools/codegen/codegen_program.h"
 
 /* ---- header ---- */
 

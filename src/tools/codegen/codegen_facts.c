@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "data/decision_json.h"
-#include "tools/codegen/codegen_private.h"
+#include "tools/codegen/codegen_program.h"
 
 /* ---- constants ---- */
 

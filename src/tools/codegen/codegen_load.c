@@ -2,7 +2,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "tools/codegen/codegen_private.h"
+#include "tools/codegen/codegen_program.h"
 
 /* ---- loading ---- */
 

@@ -4,7 +4,7 @@
 
 #include "host/file.h"
 #include "tools/codegen/codegen.h"
-#include "tools/codegen/codegen_private.h"
+#include "tools/codegen/codegen_program.h"
 
 /* In any locale. */
 static bool is_letter(char c)

@@ -3,7 +3,7 @@
 #include <math.h>
 #include <string.h>
 
-#include "tools/codegen/codegen_private.h"
+#include "tools/codegen/codegen_program.h"
 
 void nuc_codegen_bytes(struct nuc_text *out, const uint8_t *bytes, size_t count)
 {

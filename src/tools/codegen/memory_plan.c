@@ -2,7 +2,7 @@
 #include <string.h>
 #include <strings.h>
 
-#include "tools/codegen/codegen_private.h"
+#include "tools/codegen/codegen_program.h"
 
 /* Shared memory, of the program that needs most of it. */
 struct shared {

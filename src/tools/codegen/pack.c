@@ -3,7 +3,7 @@
 
 #include "device/base/package.h"
 #include "device/base/program_sum.h"
-#include "tools/codegen/codegen_private.h"
+#include "tools/codegen/codegen_program.h"
 
 struct packing {
     struct nuc_context *cx;

@@ -1,7 +1,7 @@
 /* What a self-test on the device compares with, as C (nucleon/selftest.h). */
 #include "nucleon/selftest.h"
 
-#include "tools/codegen/codegen_private.h"
+#include "tools/codegen/codegen_program.h"
 
 static const char *const kinds[] = {[NUC_SELFTEST_INPUT] = "INPUT",
                                     [NUC_SELFTEST_CONSTANT] = "CONSTANT",

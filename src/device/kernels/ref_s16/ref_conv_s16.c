@@ -2,8 +2,8 @@
 #include "device/kernels/dsp/packed.h"
 #include "device/kernels/ref_s16/conv_s16.h"
 
-static int64_t window_sum(const struct nuc_conv_s8 *c, enum nuc_conv_kind kind, const struct nuc_conv_channel *ch,
-                          const int16_t *image, int32_t out_y, int32_t out_x)
+static int64_t window_sum_s16(const struct nuc_conv_s8 *c, enum nuc_conv_kind kind, const struct nuc_conv_channel *ch,
+                              const int16_t *image, int32_t out_y, int32_t out_x)
 {
     const int8_t *weight = ch->weight;
     int64_t sum = 0;
@@ -33,7 +33,7 @@ void nuc_ref_conv_s16(const struct nuc_conv_s16 *conv, enum nuc_conv_kind kind, 
             for (int32_t x = 0; x < c->out_size[1]; x++, out += c->out_channels) {
                 for (int32_t o = 0; o < c->out_channels; o++) {
                     const struct nuc_conv_channel ch = nuc_conv_channel_of(c, kind, weight, o);
-                    out[o] = nuc_s16_result(conv, o, window_sum(c, kind, &ch, image, y, x));
+                    out[o] = nuc_s16_result(conv, o, window_sum_s16(c, kind, &ch, image, y, x));
                 }
             }
         }

@@ -224,8 +224,8 @@ static void store(const struct nuc_conv2d *c, const struct tile *t, const float 
 }
 
 /* All channels of an image. */
-static void convolve(const struct nuc_conv2d *c, const struct tile *t, bool avx2, const float *in, const float *weight,
-                     const float *bias, float *out)
+static void convolve_tile(const struct nuc_conv2d *c, const struct tile *t, bool avx2, const float *in,
+                          const float *weight, const float *bias, float *out)
 {
     int32_t out_per_group = c->out_channels / c->groups;
     float sums[ROWS][PIXELS];
@@ -254,7 +254,7 @@ void nuc_wide_convolution_f32(const struct nuc_conv2d *c, const float *in, const
     for (int32_t first = 0; first < plane; first += PIXELS) {
         make_tile(c, first, plane - first < PIXELS ? (int32_t)plane - first : PIXELS, &t);
         for (int32_t n = 0; n < c->batch; n++)
-            convolve(c, &t, avx2, in + n * c->in_strides[0], weight, bias, out + n * c->out_strides[0]);
+            convolve_tile(c, &t, avx2, in + n * c->in_strides[0], weight, bias, out + n * c->out_strides[0]);
     }
 }
 

@@ -25,18 +25,17 @@ static const struct cli_option *find_option(const struct cli_command *command, c
 }
 
 /* "compile, explain and tune": the commands that have an option of this name. */
-static void list_commands(const char *name, char *text, size_t size)
+static void list_commands(const struct cli_commands *all, const char *name, char *text, size_t size)
 {
     const struct cli_command *commands[32];
-    size_t count = 0, n_all, length = 0;
-    const struct cli_command *all = cli_commands(&n_all);
+    size_t count = 0, length = 0;
 
-    for (size_t k = 0; k < n_all && count < 32; k++) {
+    for (size_t k = 0; k < all->count && count < 32; k++) {
         for (size_t i = 0; i < cli_n_options; i++) {
             const struct cli_option *o = &cli_options[i];
-            if (!cli_has_option(&all[k], o) || strcmp(o->name, name) != 0)
+            if (!cli_has_option(&all->rows[k], o) || strcmp(o->name, name) != 0)
                 continue;
-            commands[count++] = &all[k];
+            commands[count++] = &all->rows[k];
             break;
         }
     }
@@ -63,8 +62,9 @@ static const char *nearest_option(const struct cli_command *command, const char 
 }
 
 /* Of another command, or with another spelling. */
-static int unknown_option(const struct cli_command *command, const char *text, size_t length)
+static int unknown_option(const struct cli_args *args, const char *text, size_t length)
 {
+    const struct cli_command *command = args->command;
     char given[64], others[256] = "";
 
     snprintf(given, sizeof given, "%.*s", (int)length, text);
@@ -72,7 +72,7 @@ static int unknown_option(const struct cli_command *command, const char *text, s
         const struct cli_option *o = &cli_options[i];
         if (!is_called(o->name, text, length) && !is_called(o->alias, text, length))
             continue;
-        list_commands(o->name, others, sizeof others);
+        list_commands(args->all, o->name, others, sizeof others);
         return cli_usage("%s: '%s' is an option of %s; 'nucleon help %s' lists those of this command", command->name,
                          given, others, command->name);
     }
@@ -82,7 +82,7 @@ static int unknown_option(const struct cli_command *command, const char *text, s
                          command->name, given, nearest, command->name);
     nearest = nearest_option(NULL, given);
     if (nearest != NULL) {
-        list_commands(nearest, others, sizeof others);
+        list_commands(args->all, nearest, others, sizeof others);
         return cli_usage("%s: unknown option '%s', did you mean '%s'? That is an option of %s", command->name, given,
                          nearest, others);
     }
@@ -118,7 +118,7 @@ static int take_option(struct cli_args *args, int argc, char **argv, int *i)
     bool attached = text[length] != '\0';
 
     if (o == NULL)
-        return unknown_option(args->command, text, length);
+        return unknown_option(args, text, length);
     bool flag = o->argument == NULL;
     if (flag && attached && text[length] != '=' && text[1] != '-')
         return cli_usage("%s: '%s' holds several options: write them apart, '%.2s' first", args->command->name, text,
@@ -196,13 +196,14 @@ static int check_missing(const struct cli_args *args)
     return CLI_OK;
 }
 
-int cli_parse(const struct cli_command *command, int argc, char **argv, struct cli_args *args, bool *stop)
+int cli_parse(const struct cli_commands *all, const struct cli_command *command, int argc, char **argv,
+              struct cli_args *args, bool *stop)
 {
     bool only_arguments = false;
     int code = CLI_OK;
 
-    *args =
-        (struct cli_args){.command = command, .threshold = 20, .cycle_budget = UINT64_MAX, .argc = argc, .argv = argv};
+    *args = (struct cli_args){
+        .all = all, .command = command, .threshold = 20, .cycle_budget = UINT64_MAX, .argc = argc, .argv = argv};
     nuc_options_default(&args->o);
     nuc_evaluate_options_default(&args->evaluate);
     args->o.warn = cli_warn;

@@ -42,6 +42,7 @@ enum {
 
 /* What a command was given. Members that no option wrote have their defaults. */
 struct cli_args {
+    const struct cli_commands *all;
     const struct cli_command *command;
     const char *positional[CLI_MAX_ARGUMENTS];
     size_t n_positional;
@@ -135,8 +136,15 @@ struct cli_command {
     const char *what; /* the argument is a file that is read: what messages call it; NULL: it is not checked */
 };
 
+/* All of them: what main() hands to whoever lists commands. */
+struct cli_commands {
+    const struct cli_command *rows;
+    size_t count;
+};
+
 /* Fills `args`. With *stop the work is done, --help for instance, or a mistake was reported; returns the exit code. */
-int cli_parse(const struct cli_command *command, int argc, char **argv, struct cli_args *args, bool *stop);
+int cli_parse(const struct cli_commands *all, const struct cli_command *command, int argc, char **argv,
+              struct cli_args *args, bool *stop);
 
 /* What ends a command, in the order of the codes. */
 struct cli_exit_code {
@@ -152,10 +160,7 @@ extern const size_t cli_n_exit_codes;
 const char *cli_choice_at(const struct cli_option *o, size_t index);
 
 void cli_print_help(const struct cli_command *command);
-void cli_print_commands(void);
-
-/* All of them. */
-const struct cli_command *cli_commands(size_t *count);
+void cli_print_commands(const struct cli_commands *all);
 
 /* Text of several lines in lines of 80 columns: `first` stands before the first one, `indent` spaces before others. */
 void cli_print_wrapped(const char *first, size_t indent, const char *text);

@@ -60,35 +60,29 @@ bool cli_argument_files(const struct cli_command *command, struct cli_files *out
 
 /* ---- forms ---- */
 
-static const struct cli_command *find_command(const char *name)
+static const struct cli_command *find_command(const struct cli_commands *all, const char *name)
 {
-    size_t count;
-    const struct cli_command *commands = cli_commands(&count);
-
-    for (size_t i = 0; i < count; i++) {
-        if (strcmp(commands[i].name, name) == 0)
-            return &commands[i];
+    for (size_t i = 0; i < all->count; i++) {
+        if (strcmp(all->rows[i].name, name) == 0)
+            return &all->rows[i];
     }
     return NULL;
 }
 
-static void print_names(void)
+static void print_names(const struct cli_commands *all)
 {
-    size_t count;
-    const struct cli_command *commands = cli_commands(&count);
-
-    for (size_t i = 0; i < count; i++)
-        cli_printf("%s\n", commands[i].name);
+    for (size_t i = 0; i < all->count; i++)
+        cli_printf("%s\n", all->rows[i].name);
 }
 
-int cli_print_format(const char *format, const char *name)
+int cli_print_format(const struct cli_commands *all, const char *format, const char *name)
 {
     static const struct {
         const char *name;
-        void (*print)(void);
+        void (*print)(const struct cli_commands *all);
     } formats[] = {
         {"man", cli_print_main_page}, {"bash", cli_print_bash}, {"zsh", cli_print_zsh}, {"commands", print_names}};
-    const struct cli_command *command = name != NULL ? find_command(name) : NULL;
+    const struct cli_command *command = name != NULL ? find_command(all, name) : NULL;
 
     if (name != NULL && (command == NULL || strcmp(format, "man") != 0))
         return cli_usage("help: there is no '%s' of '%s'", format, name);
@@ -98,7 +92,7 @@ int cli_print_format(const char *format, const char *name)
     }
     for (size_t i = 0; i < sizeof formats / sizeof formats[0]; i++) {
         if (strcmp(formats[i].name, format) == 0) {
-            formats[i].print();
+            formats[i].print(all);
             return CLI_OK;
         }
     }

@@ -99,7 +99,7 @@ static void print_names(const struct cli_command *command, const char *variable,
 }
 
 /* What may follow an option, where something is known of it. */
-static void print_value(const struct cli_option *o)
+static void print_value(const struct cli_commands *all, const struct cli_option *o)
 {
     struct cli_files files;
     const char *choice = o->argument != NULL ? cli_choice_at(o, 0) : NULL;
@@ -108,15 +108,13 @@ static void print_value(const struct cli_option *o)
     if (choice == NULL && !is_file)
         return;
     /* "compile,--output | compile,-o)". */
-    size_t count;
-    const struct cli_command *commands = cli_commands(&count);
     const char *between = "    ";
-    for (size_t i = 0; i < count; i++) {
-        if (!cli_has_option(&commands[i], o))
+    for (size_t i = 0; i < all->count; i++) {
+        if (!cli_has_option(&all->rows[i], o))
             continue;
-        cli_printf("%s%s,%s", between, commands[i].name, o->name);
+        cli_printf("%s%s,%s", between, all->rows[i].name, o->name);
         if (o->alias != NULL)
-            cli_printf(" | %s,%s", commands[i].name, o->alias);
+            cli_printf(" | %s,%s", all->rows[i].name, o->alias);
         between = " | ";
     }
     cli_put(")\n");
@@ -133,20 +131,17 @@ static void print_value(const struct cli_option *o)
     cli_put("        return\n        ;;\n");
 }
 
-void cli_print_bash(void)
+void cli_print_bash(const struct cli_commands *all)
 {
-    size_t count;
-    const struct cli_command *commands = cli_commands(&count);
-
     cli_printf("# Completion for bash of nucleon %s, made of the tables of its help.\n\n", nuc_version());
     cli_put(before);
     cli_put("    commands='");
-    for (size_t i = 0; i < count; i++)
-        cli_printf(" %s", commands[i].name);
+    for (size_t i = 0; i < all->count; i++)
+        cli_printf(" %s", all->rows[i].name);
     cli_put(" '\n");
     cli_put(middle);
-    for (size_t i = 0; i < count; i++) {
-        const struct cli_command *command = &commands[i];
+    for (size_t i = 0; i < all->count; i++) {
+        const struct cli_command *command = &all->rows[i];
         struct cli_files files;
         cli_printf("    %s)\n", command->name);
         if (cli_argument_files(command, &files)) {
@@ -162,7 +157,7 @@ void cli_print_bash(void)
     cli_put("    *)\n        return\n        ;;\n    esac\n    case $command,$option in\n");
     for (size_t i = 0; i < cli_n_options; i++) {
         if (cli_options[i].name != NULL)
-            print_value(&cli_options[i]);
+            print_value(all, &cli_options[i]);
     }
     cli_put(after);
 }

@@ -65,18 +65,15 @@ static void print_option(const struct cli_option *o)
     cli_put("'");
 }
 
-void cli_print_zsh(void)
+void cli_print_zsh(const struct cli_commands *all)
 {
-    size_t count;
-    const struct cli_command *commands = cli_commands(&count);
-
     cli_printf(
         "#compdef nucleon\n# Completion for zsh of nucleon %s, made of the tables of its help.\n\n_nucleon()\n{\n"
         "    local -a commands\n    commands=(\n",
         nuc_version());
-    for (size_t i = 0; i < count; i++) {
-        cli_printf("        '%s:", commands[i].name);
-        put_quoted(commands[i].brief, strlen(commands[i].brief));
+    for (size_t i = 0; i < all->count; i++) {
+        cli_printf("        '%s:", all->rows[i].name);
+        put_quoted(all->rows[i].brief, strlen(all->rows[i].brief));
         cli_put("'\n");
     }
     cli_put("        'help:what a command does, and its options'\n    )\n"
@@ -84,8 +81,8 @@ void cli_print_zsh(void)
             "    local command=$words[2]\n    shift words\n    (( CURRENT-- ))\n    case $command in\n"
             "        help)\n            (( CURRENT > 2 )) || _describe -t commands command commands\n"
             "            ;;\n");
-    for (size_t i = 0; i < count; i++) {
-        const struct cli_command *command = &commands[i];
+    for (size_t i = 0; i < all->count; i++) {
+        const struct cli_command *command = &all->rows[i];
         struct cli_files files;
         cli_printf("        %s)\n            _arguments -S :", command->name);
         if (cli_argument_files(command, &files)) {

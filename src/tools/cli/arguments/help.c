@@ -108,20 +108,17 @@ void cli_print_help(const struct cli_command *command)
     }
 }
 
-void cli_print_commands(void)
+void cli_print_commands(const struct cli_commands *all)
 {
-    size_t count;
-    const struct cli_command *commands = cli_commands(&count);
-
     cli_printf("usage: nucleon COMMAND ...\n");
-    for (size_t i = 0; i < count; i++) {
+    for (size_t i = 0; i < all->count; i++) {
         char first[WIDTH];
-        if (commands[i].group != NULL) {
+        if (all->rows[i].group != NULL) {
             cli_put("\n");
-            cli_heading(commands[i].group);
+            cli_heading(all->rows[i].group);
         }
-        snprintf(first, sizeof first, "  %-24s", commands[i].name);
-        cli_print_wrapped(first, strlen(first), commands[i].brief);
+        snprintf(first, sizeof first, "  %-24s", all->rows[i].name);
+        cli_print_wrapped(first, strlen(first), all->rows[i].brief);
     }
     cli_put("\n");
     cli_heading("Exit codes");

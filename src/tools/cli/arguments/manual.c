@@ -188,7 +188,7 @@ void cli_print_command_page(const struct cli_command *command)
     cli_put(".BR nucleon (1)\n");
 }
 
-void cli_print_main_page(void)
+void cli_print_main_page(const struct cli_commands *all)
 {
     put_title("nucleon", "compiles PyTorch models to programs for i.MX RT700 microcontrollers and runs them");
     put_heading("SYNOPSIS");
@@ -197,16 +197,14 @@ void cli_print_main_page(void)
     put_text("Compiles archives of torch.export (.pt2) and LiteRT models (.tflite) to ExecuTorch programs (.pte): "
              "quantized to int8, on the eIQ Neutron N3-64 NPU as far as it goes and on the Cortex-M33 beside it. Runs "
              "them with a bit-exact simulator of the NPU, says what they cost, and makes sources for a firmware.");
-    size_t count;
-    const struct cli_command *commands = cli_commands(&count);
     put_heading("COMMANDS");
-    for (size_t i = 0; i < count; i++) {
-        if (commands[i].group != NULL)
-            put_subheading(commands[i].group);
+    for (size_t i = 0; i < all->count; i++) {
+        if (all->rows[i].group != NULL)
+            put_subheading(all->rows[i].group);
         cli_put(".TP\n.BR nucleon\\-");
-        put_characters(commands[i].name, strlen(commands[i].name));
+        put_characters(all->rows[i].name, strlen(all->rows[i].name));
         cli_put(" (1)\n");
-        put_text(commands[i].brief);
+        put_text(all->rows[i].brief);
     }
     put_exit_codes();
     put_heading("ENVIRONMENT");

@@ -8,17 +8,17 @@
 #include "tools/cli/arguments/command_args.h"
 
 /* "man" (of a command, or of nucleon as a whole when `name` is NULL), "bash", "zsh", "commands". An exit code. */
-int cli_print_format(const char *format, const char *name);
+int cli_print_format(const struct cli_commands *all, const char *format, const char *name);
 
 /* ---- manual.c: pages in the language of man(7) ---- */
 
 void cli_print_command_page(const struct cli_command *command);
-void cli_print_main_page(void);
+void cli_print_main_page(const struct cli_commands *all);
 
 /* ---- completion_bash.c, completion_zsh.c: what goes to the folder of a shell's completions ---- */
 
-void cli_print_bash(void);
-void cli_print_zsh(void);
+void cli_print_bash(const struct cli_commands *all);
+void cli_print_zsh(const struct cli_commands *all);
 
 /* ---- completion.c: what may be given ---- */
 

@@ -21,6 +21,9 @@ int cli_bad(const char *format, ...) __attribute__((format(printf, 1, 2)));
 /* CLI_OK, or the exit code of a call that failed, whose message it prints. */
 int cli_check(const struct nuc_compiler *c, enum nuc_status status);
 
+/* The same of a call that gave an object as *text: with --json its members are the command's (json_output.h). */
+int cli_json_result(const struct nuc_compiler *c, enum nuc_status status, const char *const *text);
+
 /* Room for a message with the longest path, twice. */
 #define CLI_MESSAGE 12288
 
@@ -31,6 +34,9 @@ int cli_check(const struct nuc_compiler *c, enum nuc_status status);
  */
 void cli_printf(const char *format, ...) __attribute__((format(printf, 1, 2)));
 void cli_put(const char *text);
+
+/* A line in the style of headings. */
+void cli_heading(const char *text);
 
 /* Text to standard output. */
 int cli_print(const char *text);
@@ -60,9 +66,6 @@ bool cli_is_quiet(void);
 
 /* What is printed from here on looks so, where there are colours; CLI_PLAIN ends it. */
 void cli_style(FILE *to, enum cli_style style);
-
-/* A line. */
-void cli_heading(const char *text);
 
 /* As cli_printf(), with the words NPU and CPU in their colours. */
 void cli_print_placed(const char *format, ...) __attribute__((format(printf, 1, 2)));

@@ -92,15 +92,6 @@ void cli_json_member(const char *name, const char *text)
         fprintf(to, " \"%s\": %.*s", name, (int)(strrchr(text, '}') + 1 - text), text);
 }
 
-int cli_json_result(const struct nuc_compiler *c, enum nuc_status status, const char *const *text)
-{
-    int code = cli_check(c, status);
-
-    if (code == CLI_OK)
-        cli_json_members(*text);
-    return code;
-}
-
 void cli_json_number(const char *name, uint64_t value)
 {
     FILE *to = next_item(&json.members);
@@ -195,7 +186,6 @@ static void release(struct growing *g)
 
 bool cli_json_end(int code)
 {
-    cli_hide_progress();
     if (json.on && json.whole != NULL && code != CLI_BAD_INPUT && code != CLI_BAD_USAGE)
         fputs(json.whole, stdout);
     else if (json.on) {

@@ -21,9 +21,6 @@ void cli_json_members(const char *text);
 void cli_json_member(const char *name, const char *text);
 void cli_json_number(const char *name, uint64_t value);
 
-/* The members of an object that a call of the library gave as *text, when it succeeded: the command's exit code. */
-int cli_json_result(const struct nuc_compiler *c, enum nuc_status status, const char *const *text);
-
 /* The object as a whole, instead of one with the members of every command: it has them already. */
 void cli_json_whole(const char *text);
 

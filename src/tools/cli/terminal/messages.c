@@ -44,6 +44,14 @@ void cli_put(const char *text)
     print_clean(stdout, text, strlen(text), true);
 }
 
+void cli_heading(const char *text)
+{
+    cli_style(stdout, CLI_HEADING);
+    cli_put(text);
+    cli_style(stdout, CLI_PLAIN);
+    cli_put("\n");
+}
+
 /* The style of the word that is here, after the character `before`, if it is one of those that have one. */
 static enum cli_style style_of(const char *text, char before)
 {
@@ -148,6 +156,7 @@ void cli_hold_streams(void)
 
 int cli_finish(int code)
 {
+    cli_hide_progress();
     bool was_short = (!cli_json_end(code) || is_cut) && code == CLI_OK, bad = ferror(stdout) != 0 || was_short;
     int error = was_short ? ENOMEM : 0;
 
@@ -221,6 +230,15 @@ int cli_check(const struct nuc_compiler *c, enum nuc_status status)
 {
     cli_end_progress();
     return status == NUC_OK ? CLI_OK : cli_report(status, nuc_compiler_message(c));
+}
+
+int cli_json_result(const struct nuc_compiler *c, enum nuc_status status, const char *const *text)
+{
+    int code = cli_check(c, status);
+
+    if (code == CLI_OK)
+        cli_json_members(*text);
+    return code;
 }
 
 int cli_usage(const char *format, ...)

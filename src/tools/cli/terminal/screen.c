@@ -44,14 +44,6 @@ void cli_style(FILE *to, enum cli_style style)
         fprintf(to, "\033[%sm", codes[style]);
 }
 
-void cli_heading(const char *text)
-{
-    cli_style(stdout, CLI_HEADING);
-    cli_put(text);
-    cli_style(stdout, CLI_PLAIN);
-    cli_put("\n");
-}
-
 /* ---- progress ---- */
 
 enum { BAR = 20, MILLISECONDS = 100 };

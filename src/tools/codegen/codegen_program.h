@@ -1,6 +1,6 @@
 /* The program as the file and as the runtime has it, and what of it goes into the sources. */
-#ifndef NUC_TOOLS_CODEGEN_CODEGEN_PRIVATE_H
-#define NUC_TOOLS_CODEGEN_CODEGEN_PRIVATE_H
+#ifndef NUC_TOOLS_CODEGEN_CODEGEN_PROGRAM_H
+#define NUC_TOOLS_CODEGEN_CODEGEN_PROGRAM_H
 
 #include "archive/program_view.h"
 #include "data/metadata.h"

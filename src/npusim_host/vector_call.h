@@ -1,6 +1,6 @@
 /* Calls prepared for the vector kernels, and what running them needs. */
-#ifndef NUC_NPUSIM_HOST_VECTOR_PLAN_H
-#define NUC_NPUSIM_HOST_VECTOR_PLAN_H
+#ifndef NUC_NPUSIM_HOST_VECTOR_CALL_H
+#define NUC_NPUSIM_HOST_VECTOR_CALL_H
 
 #include "npusim_host/vector.h"
 
