@@ -166,25 +166,17 @@ static struct nuc_node *form_alias(struct nuc_graph *g, struct nuc_node *node)
 
 const struct nuc_npu_form nuc_broadcast_forms[] = {
     /* Another name of a value, and a slice of all of it. */
-    {NUC_OP_ALIAS, form_alias, form_alias_applies},
-    {NUC_OP_SLICE, form_alias, form_alias_applies},
+    {NUC_OPS(NUC_OP_ALIAS, NUC_OP_SLICE), form_alias, form_alias_applies},
     /* expand, where an operator after it does not broadcast: a concatenation, or a product with ones. */
-    {NUC_OP_EXPAND, form_expand, form_expand_applies},
+    {NUC_OPS(NUC_OP_EXPAND), form_expand, form_expand_applies},
     /* An operator of two values, one of them expanded to the other: it broadcasts by itself. */
-    {NUC_OP_ADD, form_broadcast, form_broadcast_applies},
+    {NUC_OPS(NUC_OP_ADD, NUC_OP_SUB, NUC_OP_MUL, NUC_OP_DIV), form_broadcast, form_broadcast_applies},
     /* An operator of two values that both broadcast: one of them is expanded. */
-    {NUC_OP_ADD, form_outer, form_outer_applies},
+    {NUC_OPS(NUC_OP_ADD, NUC_OP_SUB, NUC_OP_MUL), form_outer, form_outer_applies},
     /*
      * A constant operand that lies channels last beside a value that is no image: it would have the operators around it
      * work on the wrong dimension.
      */
-    {NUC_OP_ADD, form_plain_constant, form_plain_constant_applies},
-    {NUC_OP_SUB, form_broadcast, form_broadcast_applies},
-    {NUC_OP_SUB, form_outer, form_outer_applies},
-    {NUC_OP_SUB, form_plain_constant, form_plain_constant_applies},
-    {NUC_OP_MUL, form_broadcast, form_broadcast_applies},
-    {NUC_OP_MUL, form_outer, form_outer_applies},
-    {NUC_OP_DIV, form_broadcast, form_broadcast_applies},
-    {NUC_OP_MUL, form_plain_constant, form_plain_constant_applies},
+    {NUC_OPS(NUC_OP_ADD, NUC_OP_SUB, NUC_OP_MUL), form_plain_constant, form_plain_constant_applies},
     {.build = NULL},
 };

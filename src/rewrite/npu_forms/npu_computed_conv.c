@@ -400,11 +400,9 @@ const struct nuc_npu_form nuc_computed_conv_forms[] = {
     /*
      * Convolutions whose weight is computed: windows of the image, or of the taps, and a product of two activations.
      */
-    {NUC_OP_CONV2D, form_windows_by_parts, form_windows_by_parts_applies},
-    {NUC_OP_CONV2D, form_windows_by_ones, form_windows_by_ones_applies},
-    {NUC_OP_CONV2D, form_products_first, form_products_first_applies},
-    {NUC_OP_CONV2D_PADDING, form_windows_by_ones, form_windows_by_ones_applies},
-    {NUC_OP_CONV2D_PADDING, form_products_first, form_products_first_applies},
-    {NUC_OP_CONV_TRANSPOSE2D, form_products_first, form_products_first_applies},
+    {NUC_OPS(NUC_OP_CONV2D), form_windows_by_parts, form_windows_by_parts_applies},
+    {NUC_OPS(NUC_OP_CONV2D, NUC_OP_CONV2D_PADDING), form_windows_by_ones, form_windows_by_ones_applies},
+    {NUC_OPS(NUC_OP_CONV2D, NUC_OP_CONV2D_PADDING, NUC_OP_CONV_TRANSPOSE2D), form_products_first,
+     form_products_first_applies},
     {.build = NULL},
 };

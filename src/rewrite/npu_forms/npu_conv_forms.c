@@ -420,15 +420,12 @@ static struct nuc_node *form_early_activation(struct nuc_graph *g, struct nuc_no
 
 const struct nuc_npu_form nuc_conv_forms[] = {
     /* conv_transpose2d with groups, a dilation, a stride above 2 or above its kernel: a convolution of all phases. */
-    {NUC_OP_CONV_TRANSPOSE2D, form_phases, form_phases_applies},
+    {NUC_OPS(NUC_OP_CONV_TRANSPOSE2D), form_phases, form_phases_applies},
     /* An activation of a convolution whose values are moved in between: the two are one kernel. */
-    {NUC_OP_RELU, form_early_activation, form_early_activation_applies},
-    {NUC_OP_RELU6, form_early_activation, form_early_activation_applies},
-    {NUC_OP_HARDTANH, form_early_activation, form_early_activation_applies},
+    {NUC_OPS(NUC_OP_RELU, NUC_OP_RELU6, NUC_OP_HARDTANH), form_early_activation, form_early_activation_applies},
     /* conv3d with a kernel of depth alone. Any, and conv_transpose3d: nuc_to_flat_convolution(). */
-    {NUC_OP_CONV3D, form_rows, form_rows_applies},
-    {NUC_OP_CONV3D, nuc_to_flat_convolution, form_depths_applies},
-    {NUC_OP_CONV3D_PADDING, nuc_to_flat_convolution, form_depths_applies},
-    {NUC_OP_CONV_TRANSPOSE3D, nuc_to_flat_convolution, form_depths_applies},
+    {NUC_OPS(NUC_OP_CONV3D), form_rows, form_rows_applies},
+    {NUC_OPS(NUC_OP_CONV3D, NUC_OP_CONV3D_PADDING, NUC_OP_CONV_TRANSPOSE3D), nuc_to_flat_convolution,
+     form_depths_applies},
     {.build = NULL},
 };

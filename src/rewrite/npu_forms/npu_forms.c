@@ -40,8 +40,8 @@ static struct nuc_node *to_times_root(struct nuc_graph *g, struct nuc_node *node
 }
 
 static const struct nuc_npu_form quotient_forms[] = {
-    {NUC_OP_DIV, to_times_root, is_over_root},
-    {NUC_OP_DIV, to_times_inverse, is_over_few},
+    {NUC_OPS(NUC_OP_DIV), to_times_root, is_over_root},
+    {NUC_OPS(NUC_OP_DIV), to_times_inverse, is_over_few},
     {.build = NULL},
 };
 
@@ -54,7 +54,7 @@ static const struct nuc_npu_form *const families[] = {
 
 static expansion form_in(const struct nuc_npu_form *form, const struct nuc_support *s, const struct nuc_node *node)
 {
-    while (form->build != NULL && (form->op != node->op || !form->applies(s, node)))
+    while (form->build != NULL && (!nuc_op_is_in(node->op, form->ops) || !form->applies(s, node)))
         form++;
     return form->build;
 }

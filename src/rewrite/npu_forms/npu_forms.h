@@ -6,11 +6,12 @@
 #ifndef NUC_REWRITE_NPU_FORMS_NPU_FORMS_H
 #define NUC_REWRITE_NPU_FORMS_NPU_FORMS_H
 
+#include "ir/op_list.h"
 #include "npu/support/support.h"
 #include "rewrite/expand/expand.h"
 
 struct nuc_npu_form {
-    enum nuc_op op;
+    const enum nuc_op *ops; /* NUC_OPS */
     expansion build;
     /* Whether the rules of the NPU accept what the operator becomes, and the cycle model gains by it. */
     bool (*applies)(const struct nuc_support *s, const struct nuc_node *node);

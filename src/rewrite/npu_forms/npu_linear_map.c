@@ -12,7 +12,6 @@
 
 #include "eval/eval.h"
 #include "ir/args.h"
-#include "ir/op_list.h"
 #include "npu/support/estimate.h"
 
 enum { HEIGHT, WIDTH, AXES };
@@ -536,23 +535,17 @@ static bool form_image_applies(const struct nuc_support *s, const struct nuc_nod
 
 /* ---- the forms ---- */
 
+#define RESAMPLINGS NUC_OPS(NUC_OP_UPSAMPLE_BILINEAR, NUC_OP_UPSAMPLE_NEAREST, NUC_OP_ADAPTIVE_AVG_POOL2D)
+
 const struct nuc_npu_form nuc_linear_map_forms[] = {
     /*
      * upsample_bilinear2d, upsample_nearest2d and adaptive_avg_pool2d that the rules refuse: as a pooling of equal
      * windows; as repetitions of each pixel; as products with a matrix, one axis after the other or of the whole image
      * at once.
      */
-    {NUC_OP_UPSAMPLE_BILINEAR, form_windows, form_windows_applies},
-    {NUC_OP_UPSAMPLE_BILINEAR, form_repeats, form_repeats_applies},
-    {NUC_OP_UPSAMPLE_BILINEAR, form_axes, form_axes_applies},
-    {NUC_OP_UPSAMPLE_BILINEAR, form_image, form_image_applies},
-    {NUC_OP_UPSAMPLE_NEAREST, form_windows, form_windows_applies},
-    {NUC_OP_UPSAMPLE_NEAREST, form_repeats, form_repeats_applies},
-    {NUC_OP_UPSAMPLE_NEAREST, form_axes, form_axes_applies},
-    {NUC_OP_UPSAMPLE_NEAREST, form_image, form_image_applies},
-    {NUC_OP_ADAPTIVE_AVG_POOL2D, form_windows, form_windows_applies},
-    {NUC_OP_ADAPTIVE_AVG_POOL2D, form_repeats, form_repeats_applies},
-    {NUC_OP_ADAPTIVE_AVG_POOL2D, form_axes, form_axes_applies},
-    {NUC_OP_ADAPTIVE_AVG_POOL2D, form_image, form_image_applies},
+    {RESAMPLINGS, form_windows, form_windows_applies},
+    {RESAMPLINGS, form_repeats, form_repeats_applies},
+    {RESAMPLINGS, form_axes, form_axes_applies},
+    {RESAMPLINGS, form_image, form_image_applies},
     {.build = NULL},
 };

@@ -574,26 +574,22 @@ static struct nuc_node *form_safe_softmax(struct nuc_graph *g, struct nuc_node *
 
 const struct nuc_npu_form nuc_matrix_forms[] = {
     /* linear of an input that is not a matrix, or with weights that are computed. */
-    {NUC_OP_LINEAR, form_linear, form_linear_applies},
+    {NUC_OPS(NUC_OP_LINEAR), form_linear, form_linear_applies},
     /* matmul of float tensors of any rank. */
-    {NUC_OP_MATMUL, form_matmul, form_matmul_applies},
+    {NUC_OPS(NUC_OP_MATMUL), form_matmul, form_matmul_applies},
     /* mm and addmm: linear where the second matrix is constant, else bmm; bmm with a constant for the whole batch. */
-    {NUC_OP_MM, form_matmul, form_mm_applies},
-    {NUC_OP_BMM, form_matmul, form_bmm_applies},
+    {NUC_OPS(NUC_OP_MM), form_matmul, form_mm_applies},
+    {NUC_OPS(NUC_OP_BMM), form_matmul, form_bmm_applies},
     /* bmm of factors that are multiplied with a number. */
-    {NUC_OP_BMM, form_scaled_bmm, form_scaled_bmm_applies},
-    {NUC_OP_ADDMM, form_addmm, form_addmm_applies},
+    {NUC_OPS(NUC_OP_BMM), form_scaled_bmm, form_scaled_bmm_applies},
+    {NUC_OPS(NUC_OP_ADDMM), form_addmm, form_addmm_applies},
     /* relu(reshape(linear)) as reshape(relu(linear)): the two are one kernel. */
-    {NUC_OP_RELU, form_activation, form_activation_applies},
-    {NUC_OP_RELU6, form_activation, form_activation_applies},
-    {NUC_OP_HARDTANH, form_activation, form_activation_applies},
+    {NUC_OPS(NUC_OP_RELU, NUC_OP_RELU6, NUC_OP_HARDTANH), form_activation, form_activation_applies},
     /* softmax of more rows than the NPU takes at once. */
-    {NUC_OP_SOFTMAX, form_softmax_halves, form_softmax_halves_applies},
+    {NUC_OPS(NUC_OP_SOFTMAX, NUC_OP_NATIVE_SOFTMAX), form_softmax_halves, form_softmax_halves_applies},
     /* softmax along a dimension that is not the channels, in the order in which they lie on the NPU. */
-    {NUC_OP_SOFTMAX, form_softmax, form_softmax_applies},
-    {NUC_OP_NATIVE_SOFTMAX, form_softmax_halves, form_softmax_halves_applies},
-    {NUC_OP_NATIVE_SOFTMAX, form_softmax, form_softmax_applies},
+    {NUC_OPS(NUC_OP_SOFTMAX, NUC_OP_NATIVE_SOFTMAX), form_softmax, form_softmax_applies},
     /* What makes zeros of the rows of an attention that are masked as a whole, where there are none. */
-    {NUC_OP_WHERE, form_safe_softmax, form_safe_softmax_applies},
+    {NUC_OPS(NUC_OP_WHERE), form_safe_softmax, form_safe_softmax_applies},
     {.build = NULL},
 };

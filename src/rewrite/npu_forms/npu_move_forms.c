@@ -794,33 +794,27 @@ static struct nuc_node *to_copy_source(struct nuc_graph *g, struct nuc_node *nod
 
 const struct nuc_npu_form nuc_move_forms[] = {
     /* cat of one value several times. */
-    {NUC_OP_CAT, to_fewer_copies, is_cat_of_copies},
+    {NUC_OPS(NUC_OP_CAT), to_fewer_copies, is_cat_of_copies},
     /* split and chunk of any kind: a slice for each part that is read. */
-    {NUC_OP_CHUNK, to_slices_of_split, is_split_to_slices},
-    {NUC_OP_SPLIT, to_slices_of_split, is_split_to_slices},
-    {NUC_OP_SPLIT_SIZES, to_slices_of_split, is_split_to_slices},
-    {NUC_OP_SPLIT_WITH_SIZES, to_slices_of_split, is_split_to_slices},
+    {NUC_OPS(NUC_OP_CHUNK, NUC_OP_SPLIT, NUC_OP_SPLIT_SIZES, NUC_OP_SPLIT_WITH_SIZES), to_slices_of_split,
+     is_split_to_slices},
     /* index and index_select by constants, flip: paddings, runs of elements behind each other. */
-    {NUC_OP_INDEX, to_bent_pad, is_bent},
-    {NUC_OP_INDEX, to_runs, is_taken_in_runs},
-    {NUC_OP_INDEX_SELECT, to_runs, is_taken_in_runs},
-    {NUC_OP_FLIP, to_runs, is_taken_in_runs},
+    {NUC_OPS(NUC_OP_INDEX), to_bent_pad, is_bent},
+    {NUC_OPS(NUC_OP_INDEX, NUC_OP_INDEX_SELECT, NUC_OP_FLIP), to_runs, is_taken_in_runs},
     /* slice_scatter: what is written between what stays; zeros it is written into are a constant. */
-    {NUC_OP_ZEROS, to_constant_zeros, are_real_zeros},
-    {NUC_OP_SLICE_SCATTER, to_joined_slices, is_scatter_to_join},
+    {NUC_OPS(NUC_OP_ZEROS), to_constant_zeros, are_real_zeros},
+    {NUC_OPS(NUC_OP_SLICE_SCATTER), to_joined_slices, is_scatter_to_join},
     /* What is written in pieces, and parts of that. */
-    {NUC_OP_SLICE, to_part_of_cat, is_part_of_cat},
-    {NUC_OP_SLICE, to_one_part, is_part_of_part},
-    {NUC_OP_CAT, to_flat_cat, is_cat_of_cats},
+    {NUC_OPS(NUC_OP_SLICE), to_part_of_cat, is_part_of_cat},
+    {NUC_OPS(NUC_OP_SLICE), to_one_part, is_part_of_part},
+    {NUC_OPS(NUC_OP_CAT), to_flat_cat, is_cat_of_cats},
     /* Paddings that take values off, repeat those at the edges, or go round. */
-    {NUC_OP_PAD, to_joined_pad, is_pad_to_join},
+    {NUC_OPS(NUC_OP_PAD), to_joined_pad, is_pad_to_join},
     /* unfold: pieces, or a slice for each place of a window. */
-    {NUC_OP_UNFOLD, to_joined_windows, is_unfold_to_join},
+    {NUC_OPS(NUC_OP_UNFOLD), to_joined_windows, is_unfold_to_join},
     /* Copies, in another dim order or none, and casts to the type there is: what the outputs of the model have is
      * restored afterwards. */
-    {NUC_OP_TO_DTYPE, to_copy_source, is_droppable_copy},
-    {NUC_OP_TO_DTYPE_LAYOUT, to_copy_source, is_droppable_copy},
-    {NUC_OP_CLONE, to_copy_source, is_droppable_copy},
-    {NUC_OP_CONTIGUOUS, to_copy_source, is_droppable_copy},
+    {NUC_OPS(NUC_OP_TO_DTYPE, NUC_OP_TO_DTYPE_LAYOUT, NUC_OP_CLONE, NUC_OP_CONTIGUOUS), to_copy_source,
+     is_droppable_copy},
     {.build = NULL},
 };

@@ -601,8 +601,10 @@ static struct nuc_node *to_sums_of_parts(struct nuc_graph *g, struct nuc_node *n
 /* ---- the forms ---- */
 
 const struct nuc_npu_form nuc_row_forms[] = {
-    {NUC_OP_SLICE, to_layer_of_part, is_part_of_layer},       {NUC_OP_SLICE, to_operator_of_part, is_part_of_operator},
-    {NUC_OP_INDEX, to_operator_of_part, is_part_of_operator}, {NUC_OP_LINEAR, to_padded_layer, is_layer_of_padded},
-    {NUC_OP_ADD, to_sums_of_parts, is_sum_of_known},          {NUC_OP_LAYER_NORM, to_norm_of_unknown, is_norm_of_known},
-    {NUC_OP_RMS_NORM, to_norm_of_unknown, is_norm_of_known},  {.build = NULL},
+    {NUC_OPS(NUC_OP_SLICE), to_layer_of_part, is_part_of_layer},
+    {NUC_OPS(NUC_OP_SLICE, NUC_OP_INDEX), to_operator_of_part, is_part_of_operator},
+    {NUC_OPS(NUC_OP_LINEAR), to_padded_layer, is_layer_of_padded},
+    {NUC_OPS(NUC_OP_ADD), to_sums_of_parts, is_sum_of_known},
+    {NUC_OPS(NUC_OP_LAYER_NORM, NUC_OP_RMS_NORM), to_norm_of_unknown, is_norm_of_known},
+    {.build = NULL},
 };

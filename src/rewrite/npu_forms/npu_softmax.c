@@ -71,6 +71,6 @@ static struct nuc_node *to_parts(struct nuc_graph *g, struct nuc_node *node)
 }
 
 const struct nuc_npu_form nuc_softmax_forms[] = {
-    {NUC_OP_SOFTMAX, to_parts, nuc_has_npu_softmax},
+    {NUC_OPS(NUC_OP_SOFTMAX), to_parts, nuc_has_npu_softmax},
     {.build = NULL},
 };

@@ -286,8 +286,8 @@ static struct nuc_node *to_plain_slices(struct nuc_graph *g, struct nuc_node *no
 
 const struct nuc_npu_form nuc_stride_forms[] = {
     /* A slice with a step, or one whose start or end is left open. */
-    {NUC_OP_SLICE, to_plain_slices, is_slice_to_rewrite},
+    {NUC_OPS(NUC_OP_SLICE), to_plain_slices, is_slice_to_rewrite},
     /* A concatenation of all phases of a tensor: every n-th element along some dimensions, from each start. */
-    {NUC_OP_CAT, to_permuted_phases, is_cat_of_phases},
+    {NUC_OPS(NUC_OP_CAT), to_permuted_phases, is_cat_of_phases},
     {.build = NULL},
 };

@@ -424,19 +424,12 @@ const struct nuc_npu_form nuc_sum_forms[] = {
      * sum or mean along the last dimensions of x times a constant, a product that nothing else reads: a linear layer,
      * which rounds once.
      */
-    {NUC_OP_SUM, form_weighted_sum, form_weighted_sum_applies},
-    {NUC_OP_SUM_DIM, form_weighted_sum, form_weighted_sum_applies},
-    {NUC_OP_MEAN_DIM, form_weighted_sum, form_weighted_sum_applies},
+    {NUC_OPS(NUC_OP_SUM, NUC_OP_SUM_DIM, NUC_OP_MEAN_DIM), form_weighted_sum, form_weighted_sum_applies},
     /* sum, sum.dim_IntList, mean.dim, adaptive_avg_pool2d to one pixel. */
-    {NUC_OP_SUM, form_sum, form_sum_applies},
-    {NUC_OP_SUM_DIM, form_sum, form_sum_applies},
-    {NUC_OP_MEAN_DIM, form_sum, form_sum_applies},
-    {NUC_OP_ADAPTIVE_AVG_POOL2D, form_sum, form_sum_applies},
-    {NUC_OP_SUM, form_sum_in_parts, form_sum_in_parts_applies},
-    {NUC_OP_SUM_DIM, form_sum_in_parts, form_sum_in_parts_applies},
-    {NUC_OP_MEAN_DIM, form_sum_in_parts, form_sum_in_parts_applies},
-    {NUC_OP_ADAPTIVE_AVG_POOL2D, form_sum_in_parts, form_sum_in_parts_applies},
+    {NUC_OPS(NUC_OP_SUM, NUC_OP_SUM_DIM, NUC_OP_MEAN_DIM, NUC_OP_ADAPTIVE_AVG_POOL2D), form_sum, form_sum_applies},
+    {NUC_OPS(NUC_OP_SUM, NUC_OP_SUM_DIM, NUC_OP_MEAN_DIM, NUC_OP_ADAPTIVE_AVG_POOL2D), form_sum_in_parts,
+     form_sum_in_parts_applies},
     /* cumsum */
-    {NUC_OP_CUMSUM, form_cumsum, form_cumsum_applies},
+    {NUC_OPS(NUC_OP_CUMSUM), form_cumsum, form_cumsum_applies},
     {.build = NULL},
 };

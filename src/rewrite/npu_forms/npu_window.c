@@ -7,7 +7,6 @@
 
 #include "ir/conv_args.h"
 #include "ir/float_chain.h"
-#include "ir/op_list.h"
 #include "rewrite/npu_forms/npu_forms.h"
 
 #define SPATIAL 2 /* height, width */
@@ -308,10 +307,8 @@ static struct nuc_node *to_unevenly_padded(struct nuc_graph *g, struct nuc_node 
 /* ---- the forms ---- */
 
 const struct nuc_npu_form nuc_window_forms[] = {
-    {NUC_OP_MAX_POOL1D, to_padded_max_pool, is_max_pool_to_pad},
-    {NUC_OP_MAX_POOL2D, to_padded_max_pool, is_max_pool_to_pad},
-    {NUC_OP_AVG_POOL1D, to_padded_avg_pool, is_avg_pool_to_pad},
-    {NUC_OP_AVG_POOL2D, to_padded_avg_pool, is_avg_pool_to_pad},
-    {NUC_OP_CONV2D_PADDING, to_unevenly_padded, is_unevenly_padded},
+    {NUC_OPS(NUC_OP_MAX_POOL1D, NUC_OP_MAX_POOL2D), to_padded_max_pool, is_max_pool_to_pad},
+    {NUC_OPS(NUC_OP_AVG_POOL1D, NUC_OP_AVG_POOL2D), to_padded_avg_pool, is_avg_pool_to_pad},
+    {NUC_OPS(NUC_OP_CONV2D_PADDING), to_unevenly_padded, is_unevenly_padded},
     {.build = NULL},
 };
