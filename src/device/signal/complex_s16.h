@@ -1,12 +1,14 @@
 /*
- * Complex numbers of two int16 in one word, the real part below, as the Armv8-M DSP extension computes with them; the
- * same in C elsewhere. Sums wrap around, products and quotients are rounded to units of 2^-15, halves up.
+ * Complex numbers of two int16 in one word, the real part below. Sums wrap around, products and quotients are rounded
+ * to units of 2^-15, halves up.
  */
 #ifndef NUC_DEVICE_SIGNAL_COMPLEX_S16_H
 #define NUC_DEVICE_SIGNAL_COMPLEX_S16_H
 
 #include <stddef.h>
 #include <stdint.h>
+
+#include "device/base/instruction.h"
 
 static inline uint32_t nuc_load_complex(const int16_t *at)
 {
@@ -27,117 +29,54 @@ static inline uint32_t nuc_halves_of(uint32_t low, uint32_t high)
     return (low & 0xFFFF) | (high & 0xFFFF0000);
 }
 
-#ifdef __ARM_FEATURE_DSP
-
-#define NUC_PAIR_INSTRUCTION(name, instruction)                                                                        \
-    static inline uint32_t name(uint32_t a, uint32_t b)                                                                \
-    {                                                                                                                  \
-        uint32_t result;                                                                                               \
-        __asm(instruction " %0, %1, %2" : "=r"(result) : "r"(a), "r"(b));                                              \
-        return result;                                                                                                 \
-    }
-
-NUC_PAIR_INSTRUCTION(nuc_add_complex, "sadd16")
-NUC_PAIR_INSTRUCTION(nuc_sub_complex, "ssub16")
-NUC_PAIR_INSTRUCTION(nuc_add_turned, "ssax")  /* a - i b */
-NUC_PAIR_INSTRUCTION(nuc_sub_turned, "sasx")  /* a + i b */
-NUC_PAIR_INSTRUCTION(nuc_half_sum, "shadd16") /* (a + b) / 2, rounded down */
-NUC_PAIR_INSTRUCTION(nuc_half_difference, "shsub16")
-
-/* Both parts in units of 2^-15, of which the sums are in units of 2^-30. */
-static inline uint32_t nuc_join_products(int32_t re, int32_t im)
-{
-    uint32_t result;
-
-    __asm("pkhtb %0, %1, %2, asr #15" : "=r"(result) : "r"((uint32_t)im << 1), "r"(re));
-    return result;
-}
-
-static inline uint32_t nuc_mul_complex(uint32_t a, uint32_t b)
-{
-    int32_t re, im;
-
-    __asm("smlsd %0, %1, %2, %3" : "=r"(re) : "r"(a), "r"(b), "r"(1 << 14));
-    __asm("smladx %0, %1, %2, %3" : "=r"(im) : "r"(a), "r"(b), "r"(1 << 14));
-    return nuc_join_products(re, im);
-}
-
-/* Both parts times a number. */
-static inline uint32_t nuc_scale_complex(uint32_t a, int32_t by)
-{
-    int32_t re, im;
-
-    __asm("smlabb %0, %1, %2, %3" : "=r"(re) : "r"(a), "r"(by), "r"(1 << 14));
-    __asm("smlatb %0, %1, %2, %3" : "=r"(im) : "r"(a), "r"(by), "r"(1 << 14));
-    return nuc_join_products(re, im);
-}
-
-#else
-
-static inline int32_t nuc_re(uint32_t a)
-{
-    return (int16_t)a;
-}
-
-static inline int32_t nuc_im(uint32_t a)
-{
-    return (int16_t)(a >> 16);
-}
-
+#ifndef __ARM_FEATURE_DSP
 static inline uint32_t nuc_complex(int32_t re, int32_t im)
 {
     return ((uint32_t)re & 0xFFFF) | (uint32_t)im << 16;
 }
+#endif
 
-static inline uint32_t nuc_add_complex(uint32_t a, uint32_t b)
-{
-    return nuc_complex(nuc_re(a) + nuc_re(b), nuc_im(a) + nuc_im(b));
-}
+/* Of the real and the imaginary parts of a and b, which are lanes 0 and 1. */
+#define NUC_PAIRS(name, re, im, instruction)                                                                           \
+    NUC_INSTRUCTION(uint32_t, name, (uint32_t a, uint32_t b), nuc_complex(re, im), instruction " %0, %1, %2", "=r",    \
+                    "r"(a), "r"(b))
+NUC_PAIRS(nuc_add_complex, nuc_lane(a, 0) + nuc_lane(b, 0), nuc_lane(a, 1) + nuc_lane(b, 1), "sadd16")
+NUC_PAIRS(nuc_sub_complex, nuc_lane(a, 0) - nuc_lane(b, 0), nuc_lane(a, 1) - nuc_lane(b, 1), "ssub16")
+/* a - i b, a + i b */
+NUC_PAIRS(nuc_add_turned, nuc_lane(a, 0) + nuc_lane(b, 1), nuc_lane(a, 1) - nuc_lane(b, 0), "ssax")
+NUC_PAIRS(nuc_sub_turned, nuc_lane(a, 0) - nuc_lane(b, 1), nuc_lane(a, 1) + nuc_lane(b, 0), "sasx")
+/* (a + b) / 2, (a - b) / 2, rounded down */
+NUC_PAIRS(nuc_half_sum, (nuc_lane(a, 0) + nuc_lane(b, 0)) >> 1, (nuc_lane(a, 1) + nuc_lane(b, 1)) >> 1, "shadd16")
+NUC_PAIRS(nuc_half_difference, (nuc_lane(a, 0) - nuc_lane(b, 0)) >> 1, (nuc_lane(a, 1) - nuc_lane(b, 1)) >> 1,
+          "shsub16")
+#undef NUC_PAIRS
 
-static inline uint32_t nuc_sub_complex(uint32_t a, uint32_t b)
-{
-    return nuc_complex(nuc_re(a) - nuc_re(b), nuc_im(a) - nuc_im(b));
-}
+/* The parts of products in units of 2^-30, plus a half in those of 2^-15. No factor has a part of -32768: no sum of
+ * products overflows. */
+#define NUC_PRODUCTS(name, sum, instruction)                                                                           \
+    NUC_INSTRUCTION(int32_t, name, (uint32_t a, uint32_t b), (sum) + (1 << 14), instruction " %0, %1, %2, %3", "=r",   \
+                    "r"(a), "r"(b), "r"(1 << 14))
+NUC_PRODUCTS(nuc_product_re, nuc_lane(a, 0) * nuc_lane(b, 0) - nuc_lane(a, 1) * nuc_lane(b, 1), "smlsd")
+NUC_PRODUCTS(nuc_product_im, nuc_lane(a, 0) * nuc_lane(b, 1) + nuc_lane(a, 1) * nuc_lane(b, 0), "smladx")
+NUC_PRODUCTS(nuc_scaled_re, nuc_lane(a, 0) * nuc_lane(b, 0), "smlabb")
+NUC_PRODUCTS(nuc_scaled_im, nuc_lane(a, 1) * nuc_lane(b, 0), "smlatb")
+#undef NUC_PRODUCTS
 
-static inline uint32_t nuc_add_turned(uint32_t a, uint32_t b)
-{
-    return nuc_complex(nuc_re(a) + nuc_im(b), nuc_im(a) - nuc_re(b));
-}
+/* Both parts in units of 2^-15. */
+NUC_INSTRUCTION(uint32_t, nuc_join_products, (int32_t re, int32_t im), nuc_complex(re >> 15, im >> 15),
+                "pkhtb %0, %1, %2, asr #15", "=r", "r"((uint32_t)im << 1), "r"(re))
 
-static inline uint32_t nuc_sub_turned(uint32_t a, uint32_t b)
-{
-    return nuc_complex(nuc_re(a) - nuc_im(b), nuc_im(a) + nuc_re(b));
-}
-
-static inline uint32_t nuc_half_sum(uint32_t a, uint32_t b)
-{
-    return nuc_complex((nuc_re(a) + nuc_re(b)) >> 1, (nuc_im(a) + nuc_im(b)) >> 1);
-}
-
-static inline uint32_t nuc_half_difference(uint32_t a, uint32_t b)
-{
-    return nuc_complex((nuc_re(a) - nuc_re(b)) >> 1, (nuc_im(a) - nuc_im(b)) >> 1);
-}
-
-/* Factors have no part of -32768: no sum of products overflows. */
 static inline uint32_t nuc_mul_complex(uint32_t a, uint32_t b)
 {
-    int32_t re = nuc_re(a) * nuc_re(b) - nuc_im(a) * nuc_im(b), im = nuc_re(a) * nuc_im(b) + nuc_im(a) * nuc_re(b);
-
-    return nuc_complex((re + (1 << 14)) >> 15, (im + (1 << 14)) >> 15);
+    return nuc_join_products(nuc_product_re(a, b), nuc_product_im(a, b));
 }
-
-static inline uint32_t nuc_scale_complex(uint32_t a, int32_t by)
-{
-    return nuc_complex((nuc_re(a) * by + (1 << 14)) >> 15, (nuc_im(a) * by + (1 << 14)) >> 15);
-}
-
-#endif
 
 /* Divided by 2 or 4, as kissfft divides: times the largest int16 over the number, which is rounded down. */
 static inline uint32_t nuc_div_complex(uint32_t a, int32_t by)
 {
-    return nuc_scale_complex(a, INT16_MAX / by);
+    const uint32_t part = INT16_MAX / (uint32_t)by;
+
+    return nuc_join_products(nuc_scaled_re(a, part), nuc_scaled_im(a, part));
 }
 
 #endif

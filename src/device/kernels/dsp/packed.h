@@ -1,7 +1,4 @@
-/*
- * The instructions of the Armv8-M DSP extension the kernels are written in, and the same in C for hosts, so that the
- * kernels are tested everywhere. A word holds four int8 (lane 0 in the lowest bits) or two int16.
- */
+/* The instructions of the Armv8-M DSP extension the kernels are written in. */
 #ifndef NUC_DEVICE_KERNELS_DSP_PACKED_H
 #define NUC_DEVICE_KERNELS_DSP_PACKED_H
 
@@ -9,6 +6,7 @@
 #include <string.h>
 
 #include "device/base/fixed_point.h"
+#include "device/base/instruction.h"
 
 /* Four bytes from any address. */
 static inline uint32_t nuc_load_word(const int8_t *at)
@@ -30,28 +28,7 @@ static inline uint32_t nuc_twice(int32_t value)
     return (uint32_t)(value & 0xFFFF) | (uint32_t)value << 16;
 }
 
-/* Rows of the result's type, name, parameters, the same in C, the instruction, where its result and operands are. */
-#ifdef __ARM_FEATURE_DSP
-#define NUC_INSTRUCTION(type, name, parameters, same, instruction, output, ...)                                        \
-    static inline type name parameters                                                                                 \
-    {                                                                                                                  \
-        type result;                                                                                                   \
-                                                                                                                       \
-        __asm(instruction : output(result) : __VA_ARGS__);                                                             \
-        return result;                                                                                                 \
-    }
-#else
-#define NUC_INSTRUCTION(type, name, parameters, same, instruction, output, ...)                                        \
-    static inline type name parameters                                                                                 \
-    {                                                                                                                  \
-        return same;                                                                                                   \
-    }
-
-static inline int32_t nuc_lane(uint32_t word, int lane)
-{
-    return (int16_t)(word >> (16 * lane));
-}
-
+#ifndef __ARM_FEATURE_DSP
 /* The larger of each pair of lanes of some bits. */
 static inline uint32_t nuc_larger(uint32_t a, uint32_t b, int bits)
 {
