@@ -2,7 +2,7 @@
 #include <stdio.h>
 
 #include "host/context.h"
-#include "rewrite/formula/formula.h"
+#include "tools/formula_check.h"
 
 static void check(struct nuc_context *cx, void *unused)
 {

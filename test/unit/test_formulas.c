@@ -13,6 +13,7 @@
 #include "rewrite/formula/term.h"
 #include "rewrite/recognize/written.h"
 #include "text_cases.h"
+#include "tools/formula_check.h"
 
 /* A line of a case: what is read, and the graph in front of it. */
 struct notation {

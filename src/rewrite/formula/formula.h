@@ -1,6 +1,6 @@
 /*
- * Rewrites as text. A row says in one expression what an operator is; this folder reads it, checks it, and builds it in
- * a graph. docs/contributing/rewrites.md describes the notation.
+ * Rewrites as text. A row says in one expression what an operator is; this folder reads it and builds it in a graph.
+ * docs/contributing/rewrites.md describes the notation.
  */
 #ifndef NUC_REWRITE_FORMULA_FORMULA_H
 #define NUC_REWRITE_FORMULA_FORMULA_H
@@ -75,12 +75,6 @@ struct nuc_node *nuc_change_node(struct nuc_formulas *f, const struct nuc_change
  * arguments and numbers; else NUC_OP_COUNT.
  */
 enum nuc_op nuc_formula_carrier(struct nuc_context *cx, enum nuc_formula_use use, enum nuc_op op);
-
-/*
- * Reads all rows and checks names, arities and that each local is used. Fails with NUC_INTERNAL naming the row. The
- * build runs it (check_formulas.c).
- */
-void nuc_formulas_check(struct nuc_context *cx);
 
 /* Whether two values are equal: numbers by value, tensors by being one node. */
 bool nuc_same_value(const struct nuc_arg *a, const struct nuc_arg *b);

@@ -152,13 +152,6 @@ bool nuc_pattern_fits(struct nuc_formula_site *s, const struct nuc_pattern *p);
 /* One of the values that names stand for has the sizes of the whole, where these follow from broadcasting. */
 bool nuc_pattern_keeps_sizes(const struct nuc_formula_site *s);
 
-/* A row, its text read first; fails with NUC_INTERNAL naming the operator (check.c). */
-void nuc_check_formula(struct nuc_formulas *formulas, struct nuc_context *cx, const struct nuc_formula_row *row);
-
-/* A row of patterns.def or changes.def (check.c). */
-void nuc_check_pattern(struct nuc_formulas *formulas, struct nuc_context *cx, const char *title,
-                       const struct nuc_pattern *p);
-
 /* Values of a term: a tensor; a bool. */
 struct nuc_node *nuc_formula_value(struct nuc_formula_site *s, struct nuc_term *t);
 bool nuc_formula_condition(struct nuc_formula_site *s, struct nuc_term *t);

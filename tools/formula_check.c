@@ -1,7 +1,7 @@
 /* What can be known of formulas without a graph: names, numbers of arguments, locals that nothing reads. */
-#include <string.h>
+#include "tools/formula_check.h"
 
-#include "rewrite/formula/term.h"
+#include <string.h>
 
 struct checker {
     struct nuc_formulas *formulas;
