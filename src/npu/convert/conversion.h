@@ -165,7 +165,7 @@ bool nuc_cv_strides(const struct nuc_lt_tensor *t, const struct nuc_cv_layout *l
 
 /*
  * Sizes of a TRANSPOSE's operand and distances in bytes between neighbours, in the order of the result. A dimension in
- * which rows of memory end is two, the outer one first.
+ * which rows of memory end, or that lies in the order of another TRANSPOSE, is several, the outer one first.
  */
 struct nuc_cv_turned {
     uint32_t rank;

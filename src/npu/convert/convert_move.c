@@ -94,11 +94,11 @@ void nuc_cv_emit_transpose(struct nuc_cv *cv, const struct nuc_cv_node *n)
     if (!nuc_cv_strides(y, &place.layout, out))
         nuc_cv_fail(cv, n, "the result has no strides inside the tensor it is a part of");
     struct move v = {.rank = lies.rank};
-    for (uint32_t i = 0; i < lies.rank; i++) {
+    for (uint32_t i = lies.rank; i-- > 0;) {
         bool is_outer = i + 1 < lies.rank && lies.of[i] == lies.of[i + 1];
         v.shape[i] = lies.size[i];
         v.in[i] = lies.stride[i];
-        v.out[i] = is_outer ? out[lies.of[i]] * lies.size[i + 1] : out[lies.of[i]];
+        v.out[i] = is_outer ? v.out[i + 1] * lies.size[i + 1] : out[lies.of[i]];
     }
     emit_move(cv, n->input, &v);
 }

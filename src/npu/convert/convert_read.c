@@ -45,30 +45,83 @@ static int32_t split_at_rows(struct nuc_lt_tensor *t, const struct nuc_cv_layout
     return -1;
 }
 
+/* The dimensions of `lies`, split and joined into those of a tensor with the same values in the same order. */
+static bool seen_as(const struct nuc_lt_tensor *t, const struct nuc_cv_turned *lies, struct nuc_cv_turned *out)
+{
+    int64_t size = 1, step = 0;
+    uint32_t at = NUC_MAX_RANK;
+
+    for (uint32_t d = t->rank, k = lies->rank; d-- > 0;) {
+        for (int64_t left = t->shape[d]; left > 1;) {
+            if (size == 1 && k == 0)
+                return false;
+            if (size == 1) {
+                size = lies->size[--k];
+                step = lies->stride[k];
+                continue;
+            }
+            int64_t taken = left < size ? left : size;
+            if (at == 0 || left % taken != 0 || size % taken != 0)
+                return false;
+            out->size[--at] = taken;
+            out->stride[at] = step;
+            out->of[at] = d;
+            step *= taken;
+            left /= taken;
+            size /= taken;
+        }
+    }
+    out->rank = NUC_MAX_RANK - at;
+    memmove(out->size, out->size + at, out->rank * sizeof *out->size);
+    memmove(out->stride, out->stride + at, out->rank * sizeof *out->stride);
+    memmove(out->of, out->of + at, out->rank * sizeof *out->of);
+    return true;
+}
+
+/* Where the operand of a TRANSPOSE lies, by its own dimensions. */
+static bool operand_lies(const struct nuc_cv *cv, int32_t tensor, struct nuc_cv_turned *out)
+{
+    struct nuc_lt_tensor rows = cv->graph->tensors[tensor];
+    struct nuc_cv_turned turn;
+    struct nuc_cv_place place;
+    bool turned;
+    int32_t alias = nuc_cv_turned_alias(cv, tensor, &turned), split = -1;
+
+    if (!nuc_cv_find_place(cv, tensor, &place))
+        return false;
+    if (turned)
+        return alias >= 0 && nuc_cv_turn(cv, &cv->nodes[cv->tensors[alias].producer], &turn) &&
+               seen_as(&rows, &turn, out);
+    split = split_at_rows(&rows, &place.layout);
+    out->rank = rows.rank;
+    for (uint32_t i = 0; i < rows.rank; i++) {
+        out->size[i] = rows.shape[i];
+        out->of[i] = i - (split >= 0 && (int32_t)i > split);
+    }
+    return nuc_cv_strides(&rows, &place.layout, out->stride);
+}
+
 bool nuc_cv_turn(const struct nuc_cv *cv, const struct nuc_cv_node *n, struct nuc_cv_turned *out)
 {
     const struct nuc_lt_tensor *x = nuc_cv_x(cv, n), *y = nuc_cv_y(cv, n);
-    int64_t perm[NUC_MAX_RANK], stride[NUC_MAX_RANK];
-    struct nuc_lt_tensor rows = *x;
-    struct nuc_cv_place place;
+    int64_t perm[NUC_MAX_RANK];
+    struct nuc_cv_turned lies;
     uint32_t seen = 0;
 
     out->rank = 0;
     if (y->rank != x->rank || nuc_cv_integers(cv, n, 1, NUC_MAX_RANK, perm) != x->rank ||
-        !nuc_cv_find_place(cv, n->input, &place))
-        return false;
-    int32_t split = split_at_rows(&rows, &place.layout);
-    if (!nuc_cv_strides(&rows, &place.layout, stride))
+        !operand_lies(cv, n->input, &lies))
         return false;
     for (uint32_t i = 0; i < x->rank; i++) {
         int32_t from = nuc_lt_axis(perm[i], x->rank);
         if (from < 0 || (seen >> from & 1u) || y->shape[i] != x->shape[from])
             return false;
         seen |= 1u << from;
-        uint32_t in = (uint32_t)from + (split >= 0 && from > split);
-        for (uint32_t k = 0; k < (from == split ? 2u : 1u); k++) {
-            out->size[out->rank] = rows.shape[in + k];
-            out->stride[out->rank] = stride[in + k];
+        for (uint32_t k = 0; k < lies.rank; k++) {
+            if (lies.of[k] != (uint32_t)from)
+                continue;
+            out->size[out->rank] = lies.size[k];
+            out->stride[out->rank] = lies.stride[k];
             out->of[out->rank++] = i;
         }
     }
@@ -272,7 +325,8 @@ static bool can_read(const struct nuc_cv *cv, const struct nuc_cv_node *n, int32
 
     (void)nuc_cv_turned_alias(cv, tensor, &turned);
     if (turned)
-        return n->op->code == NUC_LT_BATCH_MATMUL && reads_rows(cv, n, tensor, NULL);
+        return !n->table && (n->op->code == NUC_LT_BATCH_MATMUL || n->op->code == NUC_LT_TRANSPOSE) &&
+               reads_rows(cv, n, tensor, NULL);
     return nuc_cv_find_place(cv, tensor, &place) && (place.layout.row == 0 || reads_rows(cv, n, tensor, &place.layout));
 }
 

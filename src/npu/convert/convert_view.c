@@ -225,7 +225,8 @@ static int32_t place_slice(struct nuc_cv *cv, struct nuc_cv_node *n)
     return -1;
 }
 
-/* Makes the result of a TRANSPOSE a view of its operand where products with strides alone read it. */
+/* Makes the result of a TRANSPOSE a view of its operand where only products, with strides, and others of its kind read
+ * it. */
 static int32_t place_turned(struct nuc_cv *cv, struct nuc_cv_node *n)
 {
     struct nuc_cv_tensor *y = &cv->tensors[n->output];
