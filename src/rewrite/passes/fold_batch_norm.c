@@ -3,7 +3,7 @@
  * by s and the bias becomes (bias - mean) * s + beta. Layers are convolutions, transposed ones and linear. The order of
  * the float32 operations is that of torch's fuse_conv_bn_weights and fuse_linear_bn_weights, on which quantization
  * scales depend in their last digits. Moves between both stay where they are, and a product with one value for each
- * channel goes the same way. A norm behind something else goes into a linear layer that alone reads it.
+ * channel goes the same way. A norm behind something else goes into a layer without padding that alone reads it.
  */
 #include <math.h>
 
@@ -272,8 +272,24 @@ bool nuc_batch_norm_factors(struct nuc_graph *g, struct nuc_node *norm, float **
     return true;
 }
 
+/* Whether every output is a sum over whole channels, dimension `channel` of the input: nothing is padded. */
+static bool sums_channels(const struct layer *l, uint32_t channel)
+{
+    const uint32_t rank = nuc_arg_node(l->node, NUC_CONV_INPUT)->vals[0].rank;
+    int64_t padding[NUC_MAX_RANK];
+
+    if (l->conv == NULL || l->transposed || l->conv->named_padding || l->conv->spatial == 0)
+        return l->conv == NULL && channel + 1 == rank;
+    nuc_conv_numbers(l->node, l->conv->padding, l->conv->spatial, 0, padding);
+    for (uint32_t i = 0; i < l->conv->spatial; i++) {
+        if (padding[i] != 0)
+            return false;
+    }
+    return channel == 1 && rank == l->conv->spatial + 2 && l->groups == 1;
+}
+
 /*
- * linear(s * x + t), where the layer alone reads the norm: columns of the weight are multiplied by s, and the bias
+ * layer(s * x + t), where the layer alone reads the norm: columns of the weight are multiplied by s, and the bias
  * grows by the product with t.
  */
 static bool fold_into_reader(struct nuc_graph *g, struct nuc_node *norm)
@@ -283,21 +299,21 @@ static bool fold_into_reader(struct nuc_graph *g, struct nuc_node *norm)
     struct layer l;
     float *scales, *shifts;
 
-    if (last->n_users != 1 || last->users[0]->op != NUC_OP_LINEAR || channel + 1 != last->vals[0].rank ||
-        !read_layer(g, last->users[0], &l) || nuc_arg_node(l.node, NUC_CONV_INPUT) != last ||
-        !nuc_batch_norm_factors(g, norm, &scales, &shifts))
+    if (last->n_users != 1 || !read_layer(g, last->users[0], &l) || nuc_arg_node(l.node, NUC_CONV_INPUT) != last ||
+        !sums_channels(&l, channel) || !nuc_batch_norm_factors(g, norm, &scales, &shifts))
         return false;
     const struct nuc_meta *w = &l.weight->vals[0];
-    const size_t rows = l.channels, columns = (size_t)w->sizes[1];
+    const size_t rows = l.channels, columns = (size_t)nuc_elements(w) / rows, taps = columns / (size_t)w->sizes[1];
     const float *old = nuc_const_contiguous(g, l.weight);
     const float *old_bias = l.bias != NULL ? nuc_const_contiguous(g, l.bias) : NULL;
     float *folded = nuc_alloc_array(g->cx, rows * columns, sizeof *folded),
           *sums = nuc_alloc_array(g->cx, rows, sizeof *sums);
     for (size_t i = 0; i < rows; i++) {
         double sum = old_bias != NULL ? (double)old_bias[i] : 0;
-        for (size_t k = i * columns; k < (i + 1) * columns; k++) {
-            folded[k] = old[k] * scales[k - i * columns];
-            sum += (double)old[k] * (double)shifts[k - i * columns];
+        for (size_t k = 0; k < columns; k++) {
+            double weight = (double)old[i * columns + k];
+            folded[i * columns + k] = old[i * columns + k] * scales[k / taps];
+            sum += weight * (double)shifts[k / taps];
         }
         sums[i] = (float)sum;
     }
