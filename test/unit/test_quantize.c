@@ -162,7 +162,7 @@ static void check_shared_bias(struct nuc_context *cx, void *arg)
 /* ---- multiples of a value that others read, too ---- */
 
 static const struct multiple {
-    const char *operator, * name;
+    const char *call, *name;
     double factor;
     int64_t zero, of_value; /* zero + of_value * the value's zero point */
 } multiples[] = {
@@ -181,7 +181,7 @@ static void check_multiple(struct nuc_context *cx, void *arg)
                    "%%three = constant : float32[] values(3); %%fifth = constant : float32[] values(-0.2)\n"
                    "%%x = input : float32[32]; %%e = aten.exp.default(%%x)\n"
                    "%%v = aten.sub.Tensor(%%x, %%e); %%r = aten.%s; %%s = aten.add.Tensor(%%r, %%v)",
-                   m->operator);
+                   m->call);
     struct nuc_graph *q = nuc_quantize_convert(calibrate(cx, net, false));
     struct nuc_quant value, result;
 
