@@ -17,7 +17,7 @@ static void fill_constants(struct nuc_graph *g, const char *spread)
     uint32_t seed = 1;
 
     for (struct nuc_node *n = g->first; n != NULL; n = n->next) {
-        if (!nuc_is_static(n))
+        if (!nuc_is_static(n) || n->vals[0].rank == 0)
             continue;
         size_t count = (size_t)nuc_elements(&n->vals[0]), rows = (size_t)n->vals[0].sizes[0];
         float *x = nuc_alloc_array(g->cx, count, sizeof *x);
@@ -160,6 +160,16 @@ static const struct {
      "$p = aten.softmax.int($m, -1); $a = aten.linear.default($x, $v); $c = aten.view.default($a, [1, 6, 8])\n"
      "$h = aten.bmm.default($p, $c); $d = aten.view.default($h, [6, 8]); $y = aten.linear.default($d, $o)",
      "v", "v o "},
+    {"an attention that its own sums divide",
+     "$q = parameter : float32[8, 8]; $k = parameter : float32[8, 8]; $e = constant : float32[] values(1e-12)\n"
+     "$x = input : float32[6, 8]; $s = aten.view.default($x, [6, 4, 2]); $v = aten.permute.default($s, [1, 0, 2])\n"
+     "$p = aten.pad.default($v, [0, 1], \"constant\", 1.0); $a = aten.linear.default($x, $q)\n"
+     "$b = aten.relu.default($a); $c = aten.view.default($b, [6, 4, 2]); $d = aten.permute.default($c, [1, 0, 2])\n"
+     "$f = aten.linear.default($x, $k); $h = aten.relu.default($f); $i = aten.view.default($h, [6, 4, 2])\n"
+     "$j = aten.permute.default($i, [1, 2, 0]); $m = aten.bmm.default($j, $p); $n = aten.bmm.default($d, $m)\n"
+     "$t = aten.slice.Tensor($n, 2, 0, 2); $u = aten.slice.Tensor($n, 2, 2, 3); $w = aten.add.Tensor($u, $e)\n"
+     "$y = aten.div.Tensor($t, $w)",
+     "k", "q k "},
 };
 
 static bool changed(struct nuc_graph *g, struct nuc_graph *before, const struct nuc_node *n)
@@ -233,15 +243,23 @@ static void unlike_channels_gain(void **state)
 static void noise_of_a_tensor_falls(void **state)
 {
     struct nuc_context *cx = *state;
-    double lowest[3] = {0, -10, -10}, exponents[3]; /* the first one is pinned */
-    struct nuc_noise_tensor tensor = {.count = 0};
-    struct nuc_noise_model m = {.cx = cx, .n_labels = 3, .lowest = lowest, .n_tensors = 1, .tensors = &tensor};
+    double lowest[3] = {0, -10, -10}, exponents[2][3]; /* the first one is pinned */
 
-    for (uint32_t i = 0; i < 3; i++)
-        nuc_noise_add_share(&m, 0, (struct nuc_noise_share){i, ldexpf(1, -2 * (int)i), 0, ldexp(1, 4 * (int)i)});
-    double gain = nuc_noise_reduce(&m, exponents);
-    assert_true(gain > 0.8 * 10 * log10(91) && gain <= 10 * log10(91));
-    assert_true(exponents[0] == 0 && exponents[2] < exponents[1] && exponents[1] < 0);
+    for (int squared = 0; squared < 2; squared++) {
+        struct nuc_noise_tensor tensor = {.count = 0};
+        struct nuc_noise_model m = {.cx = cx, .n_labels = 3, .lowest = lowest, .n_tensors = 1, .tensors = &tensor};
+        double *x = exponents[squared];
+        for (uint32_t i = 0; i < 3; i++)
+            nuc_noise_add_share(&m, 0,
+                                (struct nuc_noise_share){.label = i,
+                                                         .above = ldexpf(1, -2 * (int)i),
+                                                         .weight = ldexp(1, 4 * (int)i),
+                                                         .squared = squared != 0});
+        double gain = nuc_noise_reduce(&m, x);
+        assert_true(gain > 0.8 * 10 * log10(91) && gain <= 10 * log10(91));
+        assert_true(x[0] == 0 && x[2] < x[1] && x[1] < 0);
+    }
+    assert_true(fabs(2 * exponents[1][2] / exponents[0][2] - 1) < 0.1);
 }
 
 RUN_TESTS(cmocka_unit_test_teardown(factors_keep_the_function, free_context),

@@ -1,6 +1,7 @@
 #include "quantize/search/channel_factors.h"
 
 #include <math.h>
+#include <string.h>
 
 #include "ir/args.h"
 #include "ir/conv_args.h"
@@ -35,8 +36,11 @@ static void add_constant(factors *f, struct nuc_node *node, struct nuc_channel_l
     f->constants[f->n_constants++] = (struct nuc_channel_constant){node, written};
 }
 
-/* Of value 0, or of what getitem takes; a constant among the values gets its own here. NULL: it is not float32. */
-static struct nuc_channel_labels *labels_of(factors *f, struct nuc_node *n)
+/*
+ * Of value 0, or of what getitem takes, which may be squared; a constant among the values gets its own here. NULL: it
+ * is not float32.
+ */
+static struct nuc_channel_labels *any_labels_of(factors *f, struct nuc_node *n)
 {
     if (n == NULL || !is_float(n, 0))
         return NULL;
@@ -50,6 +54,16 @@ static struct nuc_channel_labels *labels_of(factors *f, struct nuc_node *n)
         own[0] = pinned_value(f, &n->vals[0]);
     }
     return own[0];
+}
+
+/* Those that are squared have the factor 1 from now on. */
+static struct nuc_channel_labels *labels_of(factors *f, struct nuc_node *n)
+{
+    struct nuc_channel_labels *l = any_labels_of(f, n);
+
+    if (l != NULL && l->squared)
+        nuc_labels_pin(f->sets, l);
+    return l;
 }
 
 static void pin_value(factors *f, struct nuc_node *n)
@@ -267,7 +281,10 @@ static bool multiply(factors *f, struct nuc_node *n, const struct product *p)
     return layer(f, l, last, last, p->addend, true);
 }
 
-/* Factors of rows of the left or columns of the right operand go on, where the other one has none. */
+/*
+ * Factors of rows of the left or columns of the right operand go on, where the other one has none. Two operands with
+ * factors have the same ones, one for each product of the batch, whose square goes on.
+ */
 static bool multiply_computed(factors *f, struct nuc_node *n)
 {
     struct nuc_channel_labels *a = labels_of_arg(f, n, 0), *b = labels_of_arg(f, n, 1);
@@ -275,12 +292,17 @@ static bool multiply_computed(factors *f, struct nuc_node *n)
     if (a == NULL || b == NULL || a->rank != b->rank || a->rank < 2 || n->vals[0].rank != a->rank)
         return false;
     uint32_t rows = (uint32_t)1 << (a->rank - 2), columns = (uint32_t)1 << (a->rank - 1);
-    if (nuc_labels_are_pinned(f->sets, a))
+    if (nuc_labels_are_pinned(f->sets, a)) {
         f->labels[n->id][0] = nuc_labels_even(f->sets, b, rows);
-    else if (nuc_labels_are_pinned(f->sets, b))
+        return true;
+    }
+    if (nuc_labels_are_pinned(f->sets, b)) {
         f->labels[n->id][0] = nuc_labels_even(f->sets, a, columns);
-    else
-        return false;
+        return true;
+    }
+    a = nuc_labels_even(f->sets, a, rows | columns);
+    f->labels[n->id][0] = nuc_labels_join(f->sets, a, nuc_labels_even(f->sets, b, rows | columns));
+    f->labels[n->id][0]->squared = true;
     return true;
 }
 
@@ -339,15 +361,17 @@ static bool pass(factors *f, struct nuc_node *n)
         struct nuc_channel_labels *out = NULL;
         for (uint32_t i = 0; i < count; i++) {
             struct nuc_node *from = a->kind == NUC_ARG_NODES ? a->u.nodes[i] : nuc_arg_node(n, NUC_SELF);
-            struct nuc_channel_labels *part = labels_of(f, from);
+            struct nuc_channel_labels *part = count > 1 ? labels_of(f, from) : any_labels_of(f, from);
             struct nuc_axis_map map;
             uint32_t filled_by_several = 0; /* dimensions */
             if (part == NULL || !is_float(n, v) || !nuc_axis_map(n, v, NUC_SELF, i, &map))
                 return false;
             for (uint32_t d = 0; d < NUC_MAX_RANK && d < n->vals[v].rank && count > 1; d++)
                 filled_by_several |= (uint32_t)(from->vals[0].sizes[d] != n->vals[v].sizes[d]) << d;
+            bool squared = part->squared;
             if (!nuc_is_same_place(&map, &from->vals[0], &n->vals[v]))
                 part = nuc_labels_follow(f->sets, part, &map, &from->vals[0], &n->vals[v], filled_by_several);
+            part->squared = squared;
             out = out == NULL ? part : nuc_labels_join(f->sets, out, part);
         }
         f->labels[n->id][v] = out;
@@ -362,15 +386,36 @@ static bool clip(factors *f, struct nuc_node *n)
     if (b.min < 0 || b.min > 0 || !(b.max > 0))
         return false;
     if (!isinf(b.max)) {
+        labels_of_arg(f, n, NUC_SELF); /* Not squared. */
         f->clips = nuc_grow(f->g->cx, f->clips, &f->clips_capacity, f->n_clips + 1, sizeof *f->clips);
         f->clips[f->n_clips++] = (struct nuc_channel_clip){n, b.max};
     }
     return pass(f, n);
 }
 
+/* A number that keeps a divisor from 0: beside any other value there it is none. */
+#define MOST_EPSILON 1e-6F
+
+static bool adds_epsilon(const factors *f, const struct nuc_node *n)
+{
+    const struct nuc_node *number = n->op == NUC_OP_ADD ? nuc_arg_node(n, NUC_OTHER) : NULL;
+
+    if (number == NULL || !nuc_is_static(number) || !is_float(number, 0) || nuc_elements(&number->vals[0]) != 1 ||
+        fabsf(*(const float *)nuc_const_contiguous(f->g, number)) > MOST_EPSILON)
+        return false;
+    for (uint32_t i = 0; i < n->n_users; i++) {
+        if (n->users[i]->op != NUC_OP_DIV || nuc_arg_node(n->users[i], NUC_OTHER) != n)
+            return false;
+    }
+    return true;
+}
+
 static bool join(factors *f, struct nuc_node *n)
 {
     uint32_t a = n->op == NUC_OP_WHERE ? NUC_ARG(WHERE, self) : NUC_SELF;
+
+    if (adds_epsilon(f, n))
+        return pass(f, n);
     struct nuc_channel_labels *x = labels_of_arg(f, n, a), *y = labels_of_arg(f, n, a + 1);
 
     if (x == NULL || y == NULL)
@@ -384,6 +429,27 @@ static bool join(factors *f, struct nuc_node *n)
     return true;
 }
 
+/* Of a quotient of values with the same factors these are gone, as in an attention that is divided by its own sums. */
+static bool cancels(factors *f, struct nuc_node *n)
+{
+    const struct nuc_channel_labels *x = any_labels_of(f, nuc_arg_node(n, NUC_SELF));
+    const struct nuc_channel_labels *z = any_labels_of(f, nuc_arg_node(n, NUC_OTHER));
+
+    if (n->op != NUC_OP_DIV || x == NULL || z == NULL || x->rank != z->rank || x->rank != n->vals[0].rank ||
+        x->count != z->count || x->squared != z->squared ||
+        memcmp(x->sizes, z->sizes, x->rank * sizeof *x->sizes) != 0 || nuc_labels_are_pinned(f->sets, x))
+        return false;
+    for (size_t i = 0; i < x->count; i++) {
+        if (x->at[i] == NUC_ANY_LABEL || z->at[i] == NUC_ANY_LABEL ||
+            nuc_label_root(f->sets, x->at[i]) != nuc_label_root(f->sets, z->at[i]))
+            return false;
+    }
+    f->labels[n->id][0] = pinned_value(f, &n->vals[0]);
+    f->quotients = nuc_grow(f->g->cx, f->quotients, &f->quotients_capacity, f->n_quotients + 1, sizeof *f->quotients);
+    f->quotients[f->n_quotients++] = n;
+    return true;
+}
+
 /* A product or quotient carries the factors of the first operand; those of a gate are 1. */
 static bool scale(factors *f, struct nuc_node *n)
 {
@@ -392,6 +458,8 @@ static bool scale(factors *f, struct nuc_node *n)
 
     if (b == NULL)
         return pass(f, n);
+    if (cancels(f, n))
+        return true;
     struct nuc_channel_labels *x = labels_of(f, a), *z = labels_of(f, b);
     bool other = n->op == NUC_OP_MUL && z != NULL && z->rank == y->rank &&
                  (x == NULL || x->rank != y->rank || nuc_is_static(a) || nuc_labels_are_pinned(f->sets, x) ||

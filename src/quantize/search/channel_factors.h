@@ -51,11 +51,12 @@ struct nuc_channel_factors {
     struct nuc_graph *g;
     struct nuc_label_sets *sets;
     struct nuc_channel_labels ***labels; /* by node id and value; NULL: not float32 values */
-    uint32_t n_layers, n_constants, n_clips;
-    size_t layers_capacity, constants_capacity, clips_capacity;
+    uint32_t n_layers, n_constants, n_clips, n_quotients;
+    size_t layers_capacity, constants_capacity, clips_capacity, quotients_capacity;
     struct nuc_channel_layer *layers;
     struct nuc_channel_constant *constants;
     struct nuc_channel_clip *clips;
+    const struct nuc_node **quotients; /* both operands have the same factors */
 };
 
 /* Of an ATen graph that went through the ATen passes. */

@@ -38,6 +38,7 @@ struct nuc_channel_labels {
     int64_t sizes[NUC_MAX_RANK];
     size_t count;
     nuc_label *at; /* `count`, in logical order */
+    bool squared;  /* the factors are the squares of those of the labels */
 };
 
 /* New labels that vary along the dimensions of the mask. */

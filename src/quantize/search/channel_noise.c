@@ -25,6 +25,13 @@ static double factor_of(const struct estimate *s, nuc_label l)
     return s->factor[l == NUC_ANY_LABEL ? s->one : l];
 }
 
+static double factor_of_share(const struct estimate *s, const struct nuc_noise_share *h)
+{
+    double f = factor_of(s, h->label);
+
+    return h->squared ? f * f : f;
+}
+
 /* A part of the noise that grows with the factor, or, below 0, falls. */
 static void note(struct estimate *s, nuc_label l, double growing)
 {
@@ -39,7 +46,7 @@ static double side(const struct nuc_noise_tensor *t, const struct estimate *s, b
 
     for (uint32_t i = 0; i < t->count; i++) {
         const struct nuc_noise_share *h = &t->shares[i];
-        double x = (double)(above ? h->above : h->below) / factor_of(s, h->label);
+        double x = (double)(above ? h->above : h->below) / factor_of_share(s, h);
         most = fmax(most, x);
         part[i] = x * x;
         sum += part[i];
@@ -55,15 +62,15 @@ static void add_tensor(const struct nuc_noise_tensor *t, struct estimate *s)
     double range = above + below, unit = range / (12 * NUC_STEPS_OF_VALUES * NUC_STEPS_OF_VALUES);
 
     for (uint32_t i = 0; i < t->count; i++) {
-        double f = factor_of(s, t->shares[i].label);
+        double f = factor_of_share(s, &t->shares[i]);
         sum += t->shares[i].weight * f * f;
     }
     s->total += unit * range * sum;
     for (uint32_t i = 0; i < t->count && s->up != NULL; i++) {
         const struct nuc_noise_share *h = &t->shares[i];
-        double f = factor_of(s, h->label);
-        note(s, h->label, unit * range * h->weight * f * f);
-        note(s, h->label, -unit * sum * (above * s->part[i] + below * s->part_below[i]));
+        double f = factor_of_share(s, h), power = h->squared ? 2 : 1;
+        note(s, h->label, power * unit * range * h->weight * f * f);
+        note(s, h->label, -power * unit * sum * (above * s->part[i] + below * s->part_below[i]));
     }
 }
 
@@ -165,9 +172,9 @@ static void add_matrix(const struct nuc_noise_matrix *m, struct estimate *s)
 
 static int by_label(const void *a, const void *b)
 {
-    nuc_label x = ((const struct nuc_noise_share *)a)->label, y = ((const struct nuc_noise_share *)b)->label;
+    const struct nuc_noise_share *x = a, *y = b;
 
-    return x < y ? -1 : x > y;
+    return x->label != y->label ? (x->label < y->label ? -1 : 1) : (int)x->squared - (int)y->squared;
 }
 
 static void merge_shares(struct nuc_noise_tensor *t)
@@ -178,7 +185,7 @@ static void merge_shares(struct nuc_noise_tensor *t)
         qsort(t->shares, t->count, sizeof *t->shares, by_label);
     for (uint32_t i = 0; i < t->count; i++) {
         struct nuc_noise_share *s = &t->shares[i], *last = count > 0 ? &t->shares[count - 1] : NULL;
-        if (last == NULL || last->label != s->label) {
+        if (last == NULL || by_label(last, s) != 0) {
             t->shares[count++] = *s;
             continue;
         }
@@ -195,6 +202,26 @@ void nuc_noise_add_share(struct nuc_noise_model *m, uint32_t tensor, struct nuc_
 
     t->shares = nuc_grow(m->cx, t->shares, &t->capacity, t->count + 1, sizeof *t->shares);
     t->shares[t->count++] = share;
+}
+
+/* Of the logarithm of the balance: what the square of a norm takes without overshooting, and half of it where a factor
+ * is squared. */
+#define RATE 0.25
+
+static double *rates_of(const struct nuc_noise_model *m)
+{
+    double *rate = nuc_alloc_array(m->cx, m->n_labels, sizeof *rate);
+
+    for (uint32_t i = 0; i < m->n_labels; i++)
+        rate[i] = RATE;
+    for (uint32_t i = 0; i < m->n_tensors; i++) {
+        for (uint32_t k = 0; k < m->tensors[i].count; k++) {
+            const struct nuc_noise_share *h = &m->tensors[i].shares[k];
+            if (h->squared && h->label != NUC_ANY_LABEL)
+                rate[h->label] = RATE / 2;
+        }
+    }
+    return rate;
 }
 
 static struct estimate make_room(const struct nuc_noise_model *m, const double *factor)
@@ -244,14 +271,13 @@ static double estimate(const struct nuc_noise_model *m, struct estimate *s, doub
  */
 #define STEPS 16
 #define LEAST_FALL 1e-6 /* of the estimate by a step, below which those after it find nothing more */
-#define RATE 0.25       /* of the logarithm of the balance: what the square of a norm takes without overshooting */
 
 double nuc_noise_reduce(struct nuc_noise_model *m, double *exponents)
 {
     for (uint32_t i = 0; i < m->n_tensors; i++)
         merge_shares(&m->tensors[i]);
     struct nuc_arena *outer = nuc_push_arena(m->cx);
-    double *factor = nuc_alloc_array(m->cx, (size_t)m->n_labels + 1, sizeof *factor);
+    double *factor = nuc_alloc_array(m->cx, (size_t)m->n_labels + 1, sizeof *factor), *rate = rates_of(m);
     struct estimate exact = make_room(m, factor), s = exact;
     s.up = nuc_alloc_array(m->cx, m->n_labels, sizeof *s.up);
     s.down = nuc_alloc_array(m->cx, m->n_labels, sizeof *s.down);
@@ -266,7 +292,7 @@ double nuc_noise_reduce(struct nuc_noise_model *m, double *exponents)
         for (uint32_t i = 0; i < m->n_labels; i++) {
             double x = exponents[i];
             if (s.up[i] > 0 && s.down[i] > 0)
-                x -= RATE * log(s.up[i] / s.down[i]);
+                x -= rate[i] * log(s.up[i] / s.down[i]);
             exponents[i] = fmin(fmax(x, m->lowest[i]), 0);
         }
     }

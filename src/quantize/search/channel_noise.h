@@ -21,6 +21,7 @@ struct nuc_noise_share {
     nuc_label label;
     float above, below;
     double weight;
+    bool squared; /* its factor is the square of the label's */
 };
 
 /* Values that have one scale. */

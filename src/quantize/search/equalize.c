@@ -83,7 +83,7 @@ static bool can_gain(const struct nuc_channel_factors *f)
                 return true;
         }
     }
-    return false;
+    return f->n_quotients > 0;
 }
 
 /* Calibration sees it: it is quantized. */
@@ -313,6 +313,7 @@ struct problem {
     equalizer *e;
     unsigned part;
     double *importance;    /* by label: what its noise counts */
+    double *relative;      /* by label: what its noise next to its power counts, squared or not */
     double *above, *below; /* by group: what all of its values reach */
     struct nuc_noise_model model;
 };
@@ -474,6 +475,26 @@ static void add_layer(struct problem *p, const struct nuc_channel_layer *l, cons
         add_matrix(p, l, f->largest, power);
 }
 
+/* What goes into a quotient counts by its noise relative to itself, and by the share that the quotient's power has. */
+static void add_quotient(struct problem *p, const struct nuc_node *n)
+{
+    const struct nuc_node *x = nuc_arg_node(n, NUC_SELF), *divisor = nuc_arg_node(n, NUC_OTHER);
+    const struct nuc_channel_labels *l = divisor == NULL ? NULL : p->e->labels[divisor->id];
+    double all = 0;
+
+    if (l == NULL || x == NULL || p->e->labels[x->id] == NULL || p->e->labels[x->id]->count != l->count)
+        return;
+    for (int pass = 0; pass < 2; pass++) {
+        for (size_t i = 0; i < l->count; i++) {
+            double power = power_of_label(p, divisor, i), quotient = power > 0 ? power_of_label(p, x, i) / power : 0;
+            nuc_label label = root_of(p->e, l->at[i]);
+            all += pass == 0 ? quotient : 0;
+            if (pass == 1 && label != NUC_ANY_LABEL && all > 0)
+                p->relative[label] += quotient / all;
+        }
+    }
+}
+
 /* ---- the noise of values, and how far they may be stretched ---- */
 
 static struct nuc_range bounds_of(const equalizer *e, const struct nuc_node *n)
@@ -493,7 +514,11 @@ static void add_value(struct problem *p, const struct nuc_node *n, uint32_t grou
         struct seen s = seen_of(p->e, p->part, n, i);
         double above = fmin(reach_of(&s.above, s.n_samples), (double)bounds.max);
         double below = fmin(reach_of(&s.below, s.n_samples), -(double)bounds.min);
-        struct nuc_noise_share share = {root_of(p->e, l->at[i]), (float)fmax(above, 0), (float)fmax(below, 0), 0};
+        struct nuc_noise_share share = {.label = root_of(p->e, l->at[i]),
+                                        .above = (float)fmax(above, 0),
+                                        .below = (float)fmax(below, 0),
+                                        .squared = l->squared};
+        double power = power_of_label(p, n, i);
         p->above[group] = fmax(p->above[group], fmin((double)s.above.most, above));
         p->below[group] = fmax(p->below[group], fmin((double)s.below.most, below));
         if (o->spec.scheme != NUC_PER_TENSOR_AFFINE) {
@@ -501,7 +526,8 @@ static void add_value(struct problem *p, const struct nuc_node *n, uint32_t grou
             p->above[group] = p->below[group] = fmax(p->above[group], p->below[group]);
         }
         if (share.label != NUC_ANY_LABEL)
-            share.weight = p->importance[share.label];
+            share.weight =
+                (l->squared ? 0 : p->importance[share.label]) + (power > 0 ? p->relative[share.label] / power : 0);
         nuc_noise_add_share(&p->model, group, share);
     }
 }
@@ -523,10 +549,11 @@ static void bound_values(struct problem *p, uint32_t group)
 {
     const struct nuc_noise_tensor *t = &p->model.tensors[group];
 
-    for (uint32_t i = 0; i < t->count; i++)
-        bound(p, t->shares[i].label,
-              fmax(part_of((double)t->shares[i].above, p->above[group]),
-                   part_of((double)t->shares[i].below, p->below[group])));
+    for (uint32_t i = 0; i < t->count; i++) {
+        const struct nuc_noise_share *h = &t->shares[i];
+        double least = fmax(part_of((double)h->above, p->above[group]), part_of((double)h->below, p->below[group]));
+        bound(p, h->label, h->squared ? sqrt(least) : least);
+    }
 }
 
 /* What stays below the bound of a clip may not come above it; a channel that is clipped keeps its factor. */
@@ -552,10 +579,13 @@ static void fill_model(struct problem *p)
     m->tensors = nuc_alloc_array(cx, m->n_tensors, sizeof *m->tensors);
     m->matrices = nuc_alloc_array(cx, f->n_layers, sizeof *m->matrices);
     p->importance = nuc_alloc_array(cx, m->n_labels, sizeof *p->importance);
+    p->relative = nuc_alloc_array(cx, m->n_labels, sizeof *p->relative);
     p->above = nuc_alloc_array(cx, m->n_tensors, sizeof *p->above);
     p->below = nuc_alloc_array(cx, m->n_tensors, sizeof *p->below);
     for (uint32_t i = 0; i < f->n_layers; i++)
         add_layer(p, &f->layers[i], &e->weights[i]);
+    for (uint32_t i = 0; i < f->n_quotients; i++)
+        add_quotient(p, f->quotients[i]);
     for (const struct nuc_node *n = e->g->first; n != NULL; n = n->next) {
         const struct nuc_observed *o = &e->c->observed[n->id];
         add_value(p, n, o->output);
