@@ -2,6 +2,7 @@
 
 #include <math.h>
 #include <stdint.h>
+#include <string.h>
 #if defined(__x86_64__)
 #include <immintrin.h>
 #elif defined(__wasm_simd128__)
@@ -241,7 +242,9 @@ void nuc_pack_panels(const float *b, size_t k, size_t columns, size_t k_stride, 
         size_t count = columns - first < NUC_TILE_COLUMNS ? columns - first : NUC_TILE_COLUMNS;
         const float *from = b + first * column_stride;
         for (size_t i = 0; i < k; i++, panels += NUC_TILE_COLUMNS, from += k_stride) {
-            for (size_t j = 0; j < count; j++)
+            if (column_stride == 1)
+                memcpy(panels, from, count * sizeof *panels);
+            for (size_t j = 0; column_stride != 1 && j < count; j++)
                 panels[j] = from[j * column_stride];
             for (size_t j = count; j < NUC_TILE_COLUMNS; j++)
                 panels[j] = 0;

@@ -6,6 +6,7 @@
 #include <math.h>
 
 #include "eval/eval_call.h"
+#include "host/clones.h"
 
 struct norm {
     double eps;
@@ -69,32 +70,88 @@ struct statistics {
     double mean, inverse; /* 1 / sqrt(variance + eps) */
 };
 
+/* Sums of rows that lie side by side, each in the order of its elements: one alone would wait for its last addition. */
+#define ROWS 4
+
+/* Means, where rows are centred, and 1 / sqrt(variance + eps). Rows from `rows` on are the first one again. */
+static void look_at_rows(const struct norm *n, const float *in, size_t rows, struct statistics out[ROWS])
+{
+    const float *row[ROWS];
+    double mean[ROWS] = {0.0}, squares[ROWS] = {0.0};
+
+    for (size_t r = 0; r < ROWS; r++)
+        row[r] = r < rows ? in + r * n->count : in;
+    for (size_t i = 0; n->centred && i < n->count; i++) {
+        for (size_t r = 0; r < ROWS; r++)
+            mean[r] += (double)row[r][i];
+    }
+    for (size_t r = 0; r < ROWS; r++)
+        mean[r] /= (double)n->count;
+    for (size_t i = 0; i < n->count; i++) {
+        for (size_t r = 0; r < ROWS; r++)
+            squares[r] += ((double)row[r][i] - mean[r]) * ((double)row[r][i] - mean[r]);
+    }
+    for (size_t r = 0; r < ROWS; r++)
+        out[r] = (struct statistics){mean[r], 1.0 / sqrt(squares[r] / (double)n->count + n->eps)};
+}
+
+/* Elements with a weight of their own, or all with the first one, as the step says: 1 or 0; biases alike. */
+static inline void scale(const float *in, float *restrict out, size_t count, struct statistics s, const float *weight,
+                         size_t weight_step, const float *bias, size_t bias_step)
+{
+    for (size_t i = 0; i < count; i++) {
+        double value = ((double)in[i] - s.mean) * s.inverse * (double)weight[i * weight_step];
+        out[i] = (float)(value + (double)bias[i * bias_step]);
+    }
+}
+
+NUC_CLONES static void scale_each(const float *in, float *restrict out, size_t count, struct statistics s,
+                                  const float *weight, const float *bias)
+{
+    scale(in, out, count, s, weight, 1, bias, 1);
+}
+
+NUC_CLONES static void scale_all(const float *in, float *restrict out, size_t count, struct statistics s, float weight,
+                                 float bias)
+{
+    scale(in, out, count, s, &weight, 0, &bias, 0);
+}
+
+static void scale_row(const struct nuc_eval_call *c, size_t row, const float *in, float *out, struct statistics s)
+{
+    static const float one = 1.0f, nothing = -0.0f; /* which change no value */
+    const struct norm *n = c->state;
+    const float *weight = nuc_eval_in(c, n->weight_at);
+    const float *bias = n->bias_at == n->weight_at ? NULL : nuc_eval_in(c, n->bias_at);
+    size_t run = n->inner == 1 ? n->count : n->inner;
+
+    for (size_t i = 0; i < n->count; i += run) {
+        const size_t at = (row * n->count + i) / n->inner % n->weights;
+        const float *w = weight == NULL ? &one : weight + at, *b = bias == NULL ? &nothing : bias + at;
+        if (n->inner != 1 || (weight == NULL && bias == NULL))
+            scale_all(in + i, out + i, run, s, *w, *b);
+        else if (weight != NULL && bias != NULL)
+            scale_each(in + i, out + i, run, s, w, b);
+        else
+            scale(in + i, out + i, run, s, w, weight != NULL, b, bias != NULL);
+    }
+}
+
 static void normalize_rows(const void *arg, struct nuc_part part)
 {
     const struct nuc_eval_call *c = arg;
     const struct norm *n = c->state;
-    const float *weight = nuc_eval_in(c, n->weight_at);
-    const float *bias = n->bias_at == n->weight_at ? NULL : nuc_eval_in(c, n->bias_at);
+    struct statistics s[ROWS];
 
     for (size_t row = part.begin; row < part.end; row++) {
         const float *in = (const float *)nuc_eval_in(c, NUC_SELF) + row * n->count;
-        float *out = (float *)c->out[0] + row * n->count;
-        double mean = 0.0, squares = 0.0;
-        for (size_t i = 0; n->centred && i < n->count; i++)
-            mean += (double)in[i];
-        mean /= (double)n->count;
-        for (size_t i = 0; i < n->count; i++)
-            squares += ((double)in[i] - mean) * ((double)in[i] - mean);
-        struct statistics s = {mean, 1.0 / sqrt(squares / (double)n->count + n->eps)};
-        for (size_t i = 0; i < n->count; i++) {
-            size_t w = (row * n->count + i) / n->inner % n->weights;
-            double value = ((double)in[i] - s.mean) * s.inverse;
-            value = weight == NULL ? value : value * (double)weight[w];
-            out[i] = (float)(bias == NULL ? value : value + (double)bias[w]);
-        }
+        const size_t k = (row - part.begin) % ROWS;
+        if (k == 0)
+            look_at_rows(n, in, part.end - row, s);
+        scale_row(c, row, in, (float *)c->out[0] + row * n->count, s[k]);
         if (c->node->n_vals == 3) {
-            ((float *)c->out[1])[row] = (float)s.mean;
-            ((float *)c->out[2])[row] = (float)s.inverse;
+            ((float *)c->out[1])[row] = (float)s[k].mean;
+            ((float *)c->out[2])[row] = (float)s[k].inverse;
         }
     }
 }

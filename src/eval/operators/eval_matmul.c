@@ -168,42 +168,49 @@ struct matmul_run {
     float *out;
 };
 
-static float addend_at(const struct matmul_run *r, size_t row, size_t column)
-{
-    const struct matmul *m = r->m;
-
-    return m->beta * r->addend[row * m->addend_row_stride + column * m->addend_column_stride];
-}
-
 /* The sums start with the addend when the order says so and nothing scales them. */
 static bool starts_with_addend(const struct matmul_run *r)
 {
     return r->m->order.bias_first && r->addend != NULL && r->m->alpha == 1.0f;
 }
 
-/* Sixteen columns of one product. */
+enum { TILE = NUC_TILE_ROWS * NUC_TILE_COLUMNS };
+
+/* What is added to the sums of a tile; `nothing` where `adds` is false. */
+static void set_addends(const struct matmul_run *r, bool adds, float nothing, size_t row, size_t first, float out[TILE])
+{
+    const struct matmul *m = r->m;
+
+    for (size_t i = 0; i < NUC_TILE_ROWS; i++) {
+        for (size_t j = 0; j < NUC_TILE_COLUMNS; j++) {
+            float *to = &out[i * NUC_TILE_COLUMNS + j];
+            *to = nothing;
+            if (adds && row + i < m->rows && first + j < m->columns)
+                *to = m->beta * r->addend[(row + i) * m->addend_row_stride + (first + j) * m->addend_column_stride];
+        }
+    }
+}
+
+/* Sixteen columns of one product. Adding -0 changes no value. */
 static void compute_panel(const struct matmul_run *r, size_t first)
 {
     const struct matmul *m = r->m;
     size_t count = m->columns - first < NUC_TILE_COLUMNS ? m->columns - first : NUC_TILE_COLUMNS;
-    float tile[NUC_TILE_ROWS * NUC_TILE_COLUMNS];
+    bool adds_first = starts_with_addend(r), adds_last = r->addend != NULL && !adds_first;
+    float tile[TILE], before[TILE], after[TILE];
 
     for (size_t row = 0; row < m->rows; row += NUC_TILE_ROWS) {
         size_t rows = m->rows - row < NUC_TILE_ROWS ? m->rows - row : NUC_TILE_ROWS;
-        memset(tile, 0, NUC_TILE_ROWS * NUC_TILE_COLUMNS * sizeof *tile);
-        for (size_t i = 0; starts_with_addend(r) && i < rows; i++) {
-            for (size_t j = 0; j < count; j++)
-                tile[i * NUC_TILE_COLUMNS + j] = addend_at(r, row + i, first + j);
+        if (row == 0 || m->addend_row_stride != 0) {
+            set_addends(r, adds_first, 0.0f, row, first, before);
+            set_addends(r, adds_last, -0.0f, row, first, after);
         }
+        memcpy(tile, before, sizeof tile);
         m->gemm.tile(r->a + row * m->k, m->k, r->panels + first * m->k, m->k, rows, tile);
-        for (size_t i = 0; i < rows; i++) {
-            for (size_t j = 0; j < count; j++) {
-                float sum = m->alpha * tile[i * NUC_TILE_COLUMNS + j];
-                if (r->addend != NULL && !starts_with_addend(r))
-                    sum += addend_at(r, row + i, first + j);
-                r->out[(row + i) * m->columns + first + j] = sum;
-            }
-        }
+        for (size_t i = 0; i < TILE; i++)
+            tile[i] = m->alpha * tile[i] + after[i];
+        for (size_t i = 0; i < rows; i++)
+            memcpy(r->out + (row + i) * m->columns + first, tile + i * NUC_TILE_COLUMNS, count * sizeof *tile);
     }
 }
 

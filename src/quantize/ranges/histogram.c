@@ -184,11 +184,19 @@ struct counters {
     uint32_t tables[TABLES][BINS];
 };
 
-static void count_block(struct counters *c, const int32_t *bin, size_t count)
+/* Values for which one of the tables is enough: the others are neither cleared nor summed up. */
+#define FEW ((size_t)BINS)
+
+static size_t tables_of(const struct nuc_seen_values *v)
+{
+    return v->count < FEW ? 1 : TABLES;
+}
+
+static void count_block(struct counters *c, size_t tables, const int32_t *bin, size_t count)
 {
     size_t i = 0;
 
-    for (; i + TABLES <= count; i += TABLES) {
+    for (; tables == TABLES && i + TABLES <= count; i += TABLES) {
         for (size_t k = 0; k < TABLES; k++)
             c->tables[k][bin[i + k]]++;
     }
@@ -233,7 +241,7 @@ static void count_stretch(const struct counting *c, struct counters *to, const f
             block = finite;
         }
         bin_numbers(block, n, c->lo, c->width, bin);
-        count_block(to, bin, n);
+        count_block(to, tables_of(c->v), bin, n);
     }
 }
 
@@ -247,7 +255,7 @@ static void count_pieces(const void *arg, struct nuc_part part)
         struct counters *to = &c->counters[piece];
         struct piece_range seen = {c->v->x[begin], c->v->x[begin], false}, *r = &c->ranges[piece];
         bool inside = true;
-        memset(to, 0, sizeof *to);
+        memset(to->tables, 0, tables_of(c->v) * sizeof *to->tables);
         for (size_t i = begin; i < end; i += STRETCH) {
             size_t n = end - i < STRETCH ? end - i : STRETCH;
             if (c->looks) {
@@ -260,6 +268,19 @@ static void count_pieces(const void *arg, struct nuc_part part)
         if (c->looks)
             *r = seen;
     }
+}
+
+static void sum_counters(const struct counters *pieces, const struct nuc_seen_values *v, float counts[BINS])
+{
+    uint32_t sums[BINS] = {0};
+
+    for (size_t k = 0; k < pieces_of(v) * tables_of(v); k++) {
+        const uint32_t *table = pieces[k / tables_of(v)].tables[k % tables_of(v)];
+        for (size_t b = 0; b < BINS; b++)
+            sums[b] += table[b];
+    }
+    for (size_t b = 0; b < BINS; b++)
+        counts[b] = (float)sums[b];
 }
 
 /* ---- sum: torch.sum ---- */
@@ -289,7 +310,7 @@ float nuc_histogram_sum(const float bins[NUC_HISTOGRAM_BINS])
 /* ---- joining ---- */
 
 /* torch.linspace(start, end, steps)[index]: counted from the nearer end. */
-static float linspace(float start, float end, size_t steps, size_t index)
+static inline float linspace(float start, float end, size_t steps, size_t index)
 {
     float step = (end - start) / (float)(steps - 1);
 
@@ -297,13 +318,88 @@ static float linspace(float start, float end, size_t steps, size_t index)
 }
 
 /* The bin of `edges` that holds `value`, looked for from the bin of the last, smaller or nearly equal value. */
-static size_t walk(const float edges[BINS + 1], float value, size_t bin)
+static inline size_t walk(const float edges[BINS + 1], float value, size_t bin)
 {
     while (bin > 0 && edges[bin] > value)
         bin--;
     while (bin < BINS - 1 && edges[bin + 1] <= value)
         bin++;
     return bin;
+}
+
+/* Whether a multiple of the last bit of all floats up to `most`. */
+static inline bool is_multiple(float x, float most)
+{
+    uint32_t bits;
+
+    memcpy(&bits, &most, sizeof bits);
+    bits = (bits & 0x7f800000) + 0x800000;
+    memcpy(&most, &bits, sizeof bits);
+    return (x + most) - most == x;
+}
+
+/* `count` times, each sum rounded: at once where none of them is. */
+static inline float add_parts(float sum, float part, size_t count)
+{
+    const float most = sum + part * (float)count;
+
+    if (most < 0x1p100f && is_multiple(sum, most) && is_multiple(part, most))
+        return most;
+    for (size_t i = 0; i < count; i++)
+        sum += part;
+    return sum;
+}
+
+/* Old bins whose parts are looked at together; all of one half. */
+#define GROUP 64
+
+/* linspace() + half of the parts of a group. */
+static inline void set_middles(const struct nuc_histogram *old, size_t group, float half,
+                               float middles[GROUP * UPSAMPLE])
+{
+    const float step = (old->max - old->min) / (float)(BINS * UPSAMPLE);
+    const float end = group < BINS / 2 ? old->min : old->max;
+    const int32_t first = (int32_t)(group < BINS / 2 ? group : group - BINS) * UPSAMPLE;
+
+    for (int32_t i = 0; i < GROUP * UPSAMPLE; i++)
+        middles[i] = end + step * (float)(first + i) + half;
+}
+
+/*
+ * Adds the old bins, each cut into UPSAMPLE equal parts, to the new ones over [min, max]: a part counts where its
+ * middle lies. The sum of the bin at hand is not stored before the next one.
+ */
+NUC_CLONES static void move_bins(const struct nuc_histogram *old, float min, float max, float moved[BINS])
+{
+    float edges[BINS + 1], middles[GROUP * UPSAMPLE], sum = 0;
+    float half = 0.5f * ((old->max - old->min) / (float)(BINS * UPSAMPLE));
+    int32_t ascend = 1; /* not where rounding, or a width that overflows, forbids */
+    size_t bin = 0;
+
+    for (size_t i = 0; i <= BINS; i++)
+        edges[i] = linspace(min, max, BINS + 1, i);
+    for (size_t i = 0; i < BINS; i++)
+        ascend &= edges[i] <= edges[i + 1];
+    for (size_t b = 0; b < BINS; b++) {
+        const float part = old->bins[b] / (float)UPSAMPLE, *middle = middles + b % GROUP * UPSAMPLE;
+        if (b % GROUP == 0)
+            set_middles(old, b, half, middles);
+        for (size_t i = 0, end; part != 0 && i < UPSAMPLE; i = end) {
+            size_t next = walk(edges, middle[i], bin);
+            if (next != bin) {
+                moved[bin] = sum;
+                sum = moved[next];
+                bin = next;
+            }
+            end = i + 1;
+            if (ascend && (bin == BINS - 1 || middle[UPSAMPLE - 1] < edges[bin + 1]))
+                end = UPSAMPLE;
+            while (ascend && end < UPSAMPLE && middle[end] < edges[bin + 1])
+                end++;
+            sum = add_parts(sum, part, end - i);
+        }
+    }
+    moved[bin] = sum;
 }
 
 /* Makes `counts` over [min, max], which contains the old range, include the old histogram. */
@@ -317,32 +413,8 @@ static void join(const struct nuc_histogram *old, float min, float max, float co
         bin_numbers(&old->min, 1, min, max - min, &bin);
         counts[bin] += nuc_histogram_sum(old->bins);
     } else {
-        /*
-         * Adds the old bins, each cut into UPSAMPLE equal parts, to the new ones over [min, max]: a part counts where
-         * its middle lies. The sum of the bin at hand is not stored before the next one.
-         */
-        enum { PARTS = BINS * UPSAMPLE };
-        float edges[BINS + 1], moved[BINS] = {0};
-        float half = 0.5f * ((old->max - old->min) / (float)PARTS);
-        float sum = 0;
-        size_t bin = 0;
-        for (size_t i = 0; i <= BINS; i++)
-            edges[i] = linspace(min, max, BINS + 1, i);
-        for (size_t b = 0; b < BINS; b++) {
-            float part = old->bins[b] / (float)UPSAMPLE;
-            if (part == 0)
-                continue;
-            for (size_t i = b * UPSAMPLE; i < (b + 1) * UPSAMPLE; i++) {
-                size_t next = walk(edges, linspace(old->min, old->max, PARTS + 1, i) + half, bin);
-                if (next != bin) {
-                    moved[bin] = sum;
-                    sum = moved[next];
-                    bin = next;
-                }
-                sum += part;
-            }
-        }
-        moved[bin] = sum;
+        float moved[BINS] = {0};
+        move_bins(old, min, max, moved);
         for (size_t b = 0; b < BINS; b++)
             counts[b] += moved[b];
     }
@@ -362,12 +434,7 @@ static bool count(struct nuc_seen_values *v, float min, float max, bool has_infi
         set_range(v, ranges);
     if (v->has_nan || (looks && (v->min < min || v->max > max)))
         return false;
-    for (size_t b = 0; b < BINS; b++) {
-        uint32_t sum = 0;
-        for (size_t k = 0; k < pieces_of(v) * TABLES; k++)
-            sum += counters[k / TABLES].tables[k % TABLES][b];
-        counts[b] = (float)sum;
-    }
+    sum_counters(counters, v, counts);
     return true;
 }
 

@@ -5,6 +5,7 @@
  */
 #include <math.h>
 
+#include "host/clones.h"
 #include "quantize/ranges/histogram.h"
 
 #define BINS NUC_HISTOGRAM_BINS
@@ -33,7 +34,7 @@ struct candidate {
     double inverse; /* of `level`, see level_of() */
 };
 
-static float cube(float x)
+static inline float cube(float x)
 {
     return x * x * x;
 }
@@ -79,7 +80,7 @@ static inline float bin_error(const struct candidate *c, const struct halves *ha
 }
 
 /* All bins one after the other fill vectors, which is faster than a look at each of many. */
-static void bin_errors(const struct candidate *c, const struct search *s, float error[BINS])
+NUC_CLONES static void bin_errors(const struct candidate *c, const struct search *s, float error[BINS])
 {
     const struct halves half = {square_integral(-c->half_level, c->half_level), cube(-c->half_level),
                                 cube(c->half_level)};
