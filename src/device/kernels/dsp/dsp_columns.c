@@ -9,7 +9,7 @@ bool nuc_dsp_fuses(const struct nuc_rescale *r, const int32_t *bias, int32_t cha
     const int32_t limit = INT32_MAX - (1 << 29) - (1 << 22); /* what is added to a product is below the rest */
     const int32_t largest_product = 255 * 128;
 
-    if (r->step != 1 || r->low != INT8_MIN || r->high != INT8_MAX || count > INT16_MAX)
+    if (r->step != 1 || count > INT16_MAX)
         return false;
     int32_t room = limit - count * largest_product;
     for (int32_t i = 0; i < channels; i++) {

@@ -8,8 +8,6 @@
 #ifndef NUC_DEVICE_KERNELS_DSP_DSP_COLUMNS_H
 #define NUC_DEVICE_KERNELS_DSP_DSP_COLUMNS_H
 
-#include "device/kernels/dsp/packed.h"
-#include "device/kernels/dsp/rescale.h"
 #include "device/kernels/ref_s8/quantized.h"
 
 /* As many sums as registers are left for, next to as many inputs. */
@@ -52,7 +50,7 @@ void nuc_dsp_dot(const struct nuc_dot *d);
 
 /*
  * Whether sums of `count` products of an int8 input with offset and an int8 weight, plus the bias, can be rescaled in
- * one multiply and one shift in every channel, and are not clamped further than to int8.
+ * one multiply and one shift in every channel.
  */
 bool nuc_dsp_fuses(const struct nuc_rescale *r, const int32_t *bias, int32_t channels, int32_t count);
 

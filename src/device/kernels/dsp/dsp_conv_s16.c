@@ -6,7 +6,6 @@
 #include "device/kernels/dsp/dsp.h"
 #include "device/kernels/dsp/fused_scale.h"
 #include "device/kernels/dsp/packed.h"
-#include "device/kernels/dsp/rescale.h"
 #include "device/kernels/ref_s16/conv_s16.h"
 
 #define CHANNELS 4

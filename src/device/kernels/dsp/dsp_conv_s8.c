@@ -534,6 +534,8 @@ void nuc_dsp_conv_channels(const struct nuc_conv_s8 *c, int32_t first, int32_t l
                      out + b * result);
         }
     }
+    if (last == c->out_channels)
+        nuc_dsp_clamp(c->rescale.low, c->rescale.high, out, c->batch * result);
 }
 
 /* Apart from the matrix product, which takes stack of its own. */

@@ -28,7 +28,6 @@ struct strip {
     int32_t span[2]; /* of the kernel, dilated */
     int32_t first;   /* channel */
     bool fused;      /* sums and weights are doubled, and rescaled by nuc_fused_twice() */
-    struct nuc_clamp bounds;
     int32_t n_sides;
     struct side sides[2];
     uint32_t *lines;
@@ -243,7 +242,7 @@ static void store_4(const struct strip *s, struct nuc_quad v, const struct nuc_w
 {
     if (s->fused) {
         v = (struct nuc_quad){rescaled(v.a, p, 0), rescaled(v.b, p, 1), rescaled(v.c, p, 2), rescaled(v.d, p, 3)};
-        nuc_bound_quad(&s->bounds, &v);
+        v = (struct nuc_quad){nuc_ssat8(v.a), nuc_ssat8(v.b), nuc_ssat8(v.c), nuc_ssat8(v.d)};
     } else {
         v.a = nuc_dsp_rescaled(&s->c->rescale, s->first, v.a);
         v.b = nuc_dsp_rescaled(&s->c->rescale, s->first + 1, v.b);
@@ -297,7 +296,7 @@ static bool by_words(const struct strip *s, const struct windows *p)
         places *= lines;
         lines = 1;
     }
-    if (places > NUC_WINDOW_PLACES || !s->fused || s->bounds.narrow || (wraps && lines > 2))
+    if (places > NUC_WINDOW_PLACES || !s->fused || (wraps && lines > 2))
         return false;
     ptrdiff_t across = ((wraps ? pitch - s->slots * pitch : pitch) - places * WORDS) * word;
     const struct nuc_windows work = {
@@ -404,7 +403,7 @@ static bool by_strips(const struct nuc_conv_s8 *c, const int8_t *in, const int8_
     uint32_t stack[STACK_WORDS];
     ptrdiff_t image = (ptrdiff_t)c->in_size[0] * c->in_size[1] * c->in_channels;
     ptrdiff_t result = (ptrdiff_t)c->out_size[0] * c->out_size[1] * c->out_channels;
-    struct strip s = {.c = c, .bounds = nuc_clamp_of(c->rescale.low, c->rescale.high)};
+    struct strip s = {.c = c};
 
     for (int d = 0; d < 2; d++)
         s.span[d] = (c->kernel[d] - 1) * c->dilation[d] + 1;
@@ -432,6 +431,7 @@ static bool by_strips(const struct nuc_conv_s8 *c, const int8_t *in, const int8_
             }
         }
     }
+    nuc_dsp_clamp(c->rescale.low, c->rescale.high, out, c->batch * result);
     return true;
 }
 

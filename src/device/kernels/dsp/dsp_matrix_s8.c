@@ -154,8 +154,7 @@ static void add_part(struct product *p, const int8_t *in, const int8_t *weight)
 /* Whether all columns are rescaled in one step, by the same numbers. */
 static bool is_alike(const struct nuc_rescale *r, struct nuc_fused *f)
 {
-    return nuc_fused_of(r->multipliers[0], r->shifts[0], r->offset, f) && r->step == 0 &&
-           !nuc_clamp_of(r->low, r->high).narrow && f->shift <= SATURATING_SHIFT;
+    return nuc_fused_of(r->multipliers[0], r->shifts[0], r->offset, f) && r->step == 0 && f->shift <= SATURATING_SHIFT;
 }
 
 /* At least one. */
@@ -170,7 +169,6 @@ static void finish_alike(const int32_t *sum, const int32_t *end, struct nuc_fuse
 static void finish(const struct product *p, int32_t first, int8_t *out)
 {
     const struct nuc_rescale *r = &p->m->rescale;
-    struct nuc_clamp bounds = nuc_clamp_of(r->low, r->high);
     struct nuc_fused f = p->f;
     bool fused = false;
 
@@ -185,7 +183,7 @@ static void finish(const struct product *p, int32_t first, int8_t *out)
         if (r->step != 0)
             fused = nuc_fused_of(r->multipliers[first + c], r->shifts[first + c], r->offset, &f);
         if (fused && nuc_fused_takes(sum))
-            out[c] = (int8_t)nuc_bounded(&bounds, nuc_fused_twice(2 * sum, &f));
+            out[c] = (int8_t)nuc_ssat8(nuc_fused_twice(2 * sum, &f));
         else
             out[c] = nuc_dsp_rescaled(r, first + c, sum);
     }
@@ -241,6 +239,7 @@ void nuc_dsp_matmul_s8(const struct nuc_matmul_s8 *m, const int8_t *in, const in
     p.m = m;
     p.alike = is_alike(&m->rescale, &p.f);
     bool alike = begin_alike(m, &p, weight, &t);
+    int8_t *first = out;
 
     for (int32_t r = 0; r < m->rows; r++, in += m->depth) {
         if (alike) {
@@ -256,6 +255,7 @@ void nuc_dsp_matmul_s8(const struct nuc_matmul_s8 *m, const int8_t *in, const in
             finish(&p, c, out);
         }
     }
+    nuc_dsp_clamp(m->rescale.low, m->rescale.high, first, out - first);
 }
 
 /* ---- transposed convolutions ---- */
@@ -303,10 +303,12 @@ void nuc_dsp_transposed_conv_s8(const struct nuc_conv_s8 *c, const int8_t *in, c
         nuc_ref_transposed_conv_s8(c, in, weight, out);
         return;
     }
+    int8_t *first = out;
     for (int32_t b = 0; b < c->batch; b++, in += (ptrdiff_t)c->in_size[0] * c->in_size[1] * c->in_channels) {
         for (int32_t y = 0; y < c->out_size[0]; y++) {
             for (int32_t x = 0; x < c->out_size[1]; x++, out += c->out_channels)
                 transposed_pixel(c, &m, in, y, x, weight, out);
         }
     }
+    nuc_dsp_clamp(c->rescale.low, c->rescale.high, first, out - first);
 }

@@ -1,6 +1,6 @@
 /* Pooling, four channels at a time. */
 #include "device/kernels/dsp/dsp.h"
-#include "device/kernels/dsp/rescale.h"
+#include "device/kernels/dsp/fused_scale.h"
 
 /* The part of a window inside the image. */
 struct part {
@@ -23,8 +23,7 @@ static struct part part_of(const struct nuc_pool_s8 *p, const int8_t *image, int
     return (struct part){image + ((ptrdiff_t)begin[0] * p->in_size[1] + begin[1]) * p->channels, size[0], size[1]};
 }
 
-static void max_4(const struct nuc_pool_s8 *p, const struct part *part, int32_t c, const struct nuc_clamp *bounds,
-                  int8_t *out)
+static void max_4(const struct nuc_pool_s8 *p, const struct part *part, int32_t c, int8_t *out)
 {
     uint32_t largest = 0x80808080;
 
@@ -33,12 +32,7 @@ static void max_4(const struct nuc_pool_s8 *p, const struct part *part, int32_t 
         for (int32_t x = 0; x < part->columns; x++, at += p->channels)
             largest = nuc_max_bytes(largest, nuc_load_word(at));
     }
-    if (!bounds->narrow) {
-        nuc_store_word(out, largest);
-        return;
-    }
-    for (int k = 0; k < 4; k++)
-        out[k] = (int8_t)nuc_clamp_i32((int8_t)(largest >> (8 * k)), bounds->low, bounds->high);
+    nuc_store_word(out, largest);
 }
 
 /* Half away from zero. */
@@ -50,8 +44,7 @@ static inline int32_t divided(int32_t sum, int32_t count)
 }
 
 /* 16 bits hold the sum of the at most 255 elements. */
-static void average_4(const struct nuc_pool_s8 *p, const struct part *part, int32_t c, const struct nuc_clamp *bounds,
-                      int8_t *out)
+static void average_4(const struct nuc_pool_s8 *p, const struct part *part, int32_t c, int8_t *out)
 {
     uint32_t even = 0;
     uint32_t odd = 0;
@@ -65,33 +58,29 @@ static void average_4(const struct nuc_pool_s8 *p, const struct part *part, int3
         }
     }
     int32_t count = part->rows * part->columns;
-    struct nuc_quad q = {divided((int16_t)even, count), divided((int16_t)odd, count),
-                         divided((int32_t)even >> 16, count), divided((int32_t)odd >> 16, count)};
-    if (bounds->narrow)
-        nuc_bound_quad(bounds, &q);
-    out[0] = (int8_t)q.a;
-    out[1] = (int8_t)q.b;
-    out[2] = (int8_t)q.c;
-    out[3] = (int8_t)q.d;
+    out[0] = (int8_t)divided((int16_t)even, count);
+    out[1] = (int8_t)divided((int16_t)odd, count);
+    out[2] = (int8_t)divided((int32_t)even >> 16, count);
+    out[3] = (int8_t)divided((int32_t)odd >> 16, count);
 }
 
-typedef void (*pool_fn)(const struct nuc_pool_s8 *p, const struct part *part, int32_t c, const struct nuc_clamp *bounds,
-                        int8_t *out);
+typedef void (*pool_fn)(const struct nuc_pool_s8 *p, const struct part *part, int32_t c, int8_t *out);
 
 static void each_window(const struct nuc_pool_s8 *p, pool_fn pool, const int8_t *in, int8_t *out)
 {
     ptrdiff_t image = (ptrdiff_t)p->in_size[0] * p->in_size[1] * p->channels;
-    const struct nuc_clamp bounds = nuc_clamp_of(p->low, p->high);
+    int8_t *first = out;
 
     for (int32_t b = 0; b < p->batch; b++, in += image) {
         for (int32_t y = 0; y < p->out_size[0]; y++) {
             for (int32_t x = 0; x < p->out_size[1]; x++, out += p->channels) {
                 struct part part = part_of(p, in, y, x);
                 for (int32_t c = 0; c < p->channels; c += 4)
-                    pool(p, &part, c, &bounds, out + c);
+                    pool(p, &part, c, out + c);
             }
         }
     }
+    nuc_dsp_clamp(p->low, p->high, first, out - first);
 }
 
 void nuc_dsp_max_pool_s8(const struct nuc_pool_s8 *p, const int8_t *in, int8_t *out)

@@ -49,4 +49,7 @@ static inline bool nuc_fused_takes(int32_t sum)
 /* nuc_rescaled() out of line: what is not rescaled in one step is rare. */
 int8_t nuc_dsp_rescaled(const struct nuc_rescale *r, int32_t channel, int32_t sum);
 
+/* What all results are saturated to is int8: where an activation has narrower bounds, they are clamped at the end. */
+void nuc_dsp_clamp(int32_t low, int32_t high, int8_t *values, ptrdiff_t count);
+
 #endif

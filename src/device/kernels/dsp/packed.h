@@ -96,4 +96,9 @@ NUC_INSTRUCTION(uint32_t, nuc_max_bytes, (uint32_t a, uint32_t b), nuc_larger(a,
 NUC_INSTRUCTION(uint32_t, nuc_max_halves, (uint32_t a, uint32_t b), nuc_larger(a, b, 16),
                 "ssub16 %0, %1, %2\n\tsel %0, %1, %2", "=&r", "r"(a), "r"(b))
 
+/* Four sums in registers: arrays would be kept in memory. */
+struct nuc_quad {
+    int32_t a, b, c, d;
+};
+
 #endif

@@ -183,7 +183,7 @@ enum nuc_status nuc_op_requantize(struct nuc_kernel_context *cx, struct nuc_valu
 {
     const struct nuc_args_rescale *a = (const void *)args;
     const struct nuc_tensor *in = &a->input->u.tensor, *out = &a->out->u.tensor;
-    const struct nuc_requantize r = {.from = (enum nuc_dtype)in->dtype,
+    const struct nuc_requantize r = {.from = in->dtype == NUC_BOOL ? NUC_I8 : (enum nuc_dtype)in->dtype,
                                      .to = (enum nuc_dtype)out->dtype,
                                      .zero_from = nuc_int32(a->input_zero_point),
                                      .zero_to = nuc_int32(a->output_zero_point),
