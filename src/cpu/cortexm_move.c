@@ -338,10 +338,28 @@ bool nuc_cm_lower_pad(struct nuc_cm *c, struct nuc_node *node)
 
 /* ---- copies ---- */
 
+/* Truth values as numbers: in int8 they are whole already. */
+static bool lower_truth(struct nuc_cm *c, struct nuc_node *node)
+{
+    struct nuc_node *truth = nuc_arg_node(node, NUC_SELF);
+    struct nuc_cm_value in = {.node = truth, .dtype = NUC_I8, .scale = 1};
+    struct nuc_cm_result out;
+
+    if (truth == NULL || truth->n_vals != 1 || truth->vals[0].dtype != NUC_BOOL || c->options->reference_compat ||
+        c->options->executorch_ops_only || !nuc_cm_result(node, false, &out))
+        return false;
+    struct nuc_node *before = nuc_cm_place(&out);
+    in.node = nuc_cm_in_order(c, truth, &node->vals[0], before);
+    nuc_cm_replace(c, &out, nuc_cm_emit_requantize(c, &in, &out, 1 / out.params.scale, before));
+    return true;
+}
+
 bool nuc_cm_lower_clone(struct nuc_cm *c, struct nuc_node *node)
 {
     struct move m;
 
+    if (lower_truth(c, node))
+        return true;
     if (!read_move(node, &m) || node->vals[0].dtype != nuc_input_meta(node, NUC_SELF)->dtype ||
         (c->options->reference_compat && node->op == NUC_OP_TO_DIM_ORDER_COPY))
         return false;

@@ -140,6 +140,27 @@ static bool is_wanted(const struct nuc_annotator *a, const struct nuc_node *node
     return !p->asked || (input != NULL && nuc_is_annotated(a->by_id[input->id]));
 }
 
+/* An operator reads the value, perhaps behind moves, that computes in int8 what it reads in int8, as a pool does. */
+static bool is_read_shared(const struct nuc_annotator *a, const struct nuc_node *node, int depth)
+{
+    for (uint32_t i = 0; i < node->n_users; i++) {
+        const struct nuc_node *user = node->users[i];
+        if (nuc_moves_values(user) ? depth > 0 && is_read_shared(a, user, depth - 1)
+                                   : nuc_pattern_for(a, user)->form == NUC_FORM_SHARED)
+            return true;
+    }
+    return false;
+}
+
+/* Truth values as numbers. For what goes value by value they may be part of a table: they stay in float. */
+static bool is_number_of_truth(const struct nuc_annotator *a, const struct nuc_node *node)
+{
+    const int depth = 16;
+
+    return nuc_op_is_in(node->op, NUC_OPS(NUC_OP_TO_DTYPE, NUC_OP_TO_DTYPE_LAYOUT)) && nuc_is_quantizable(node) &&
+           nuc_input_meta(node, NUC_SELF)->dtype == NUC_BOOL && is_read_shared(a, node, depth);
+}
+
 static bool takes_quantized(const struct nuc_annotator *a, const struct nuc_node *user, const struct nuc_node *value)
 {
     const struct nuc_annotation *at = a->by_id[user->id];
@@ -256,6 +277,8 @@ struct nuc_annotation **nuc_annotate(struct nuc_graph *g, const struct nuc_quant
             nuc_annotate_recurrent(&a, n);
         else if (has_pattern(&a, n) && is_wanted(&a, n) && !nuc_annotate_masked(&a, n))
             nuc_annotate_node(&a, n);
+        else if (is_number_of_truth(&a, n))
+            nuc_annotate_output(&a, n, nuc_spec_for(&a, n, NUC_SPEC_ACTIVATION));
     }
     if (!options->quantized_inputs) {
         /*
