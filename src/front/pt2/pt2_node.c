@@ -145,15 +145,24 @@ const char *nuc_unused_name(const struct nuc_importer *im, const struct nuc_json
 
     if (text[0] == '\0')
         nuc_json_fail(name, NUC_BAD_INPUT, "the name is empty");
-    struct nuc_node **slot = im->scope->is_region ? nuc_scope_slot(im->scope, text) : NULL;
-    if (slot != NULL ? *slot != NULL : !im->scope->is_region && nuc_find_node(im->g, text) != NULL)
+    struct nuc_node **slot = nuc_scope_slot(im->scope, text);
+    struct nuc_node *named = slot != NULL ? *slot : NULL;
+    if (named == NULL && !im->scope->is_region) {
+        named = nuc_find_node(im->g, text);
+        /* A graph inside of this one has the same name for a value of its own. */
+        if (slot != NULL && named != NULL && !nuc_is_placeholder(named)) {
+            nuc_rename(im->g, named, nuc_format(im->cx, "%s_inside", text));
+            named = NULL;
+        }
+    }
+    if (named != NULL)
         nuc_json_fail(name, NUC_BAD_INPUT, "the name '%s' is used twice", text);
     return text;
 }
 
 void nuc_name_value(const struct nuc_importer *im, const char *name, struct nuc_node *node)
 {
-    struct nuc_node **slot = im->scope->is_region ? nuc_scope_slot(im->scope, name) : NULL;
+    struct nuc_node **slot = nuc_scope_slot(im->scope, name);
 
     if (slot != NULL)
         *slot = node;

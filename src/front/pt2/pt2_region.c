@@ -1,7 +1,8 @@
 /*
  * Graphs inside of a graph: operators of torch.ops.higher_order have them as arguments. Regions that only say how torch
  * computes (torch.no_grad(), autocast, checkpoints, named pieces of a model) are read in their place; of torch.cond()
- * both sides are, with a choice between their results, unless the condition is known.
+ * both sides are, with a choice between their results, unless the condition is known. Loops over the slices of tensors
+ * (scan, map, associative_scan) are read once for each slice.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -10,6 +11,29 @@
 #include "ir/args.h"
 
 static const char higher_order[] = "higher_order.";
+
+/* What applies its graph to the slices of tensors along their first dimension, one after the other. */
+struct loop {
+    const char *name;
+    bool has_state; /* the first list of tensors goes from step to step, and is a result as the last step leaves it */
+    bool joins;     /* the graph reads what the step before made, first the first slice, and a slice */
+};
+
+static const struct loop loops[] = {
+    {"scan", .has_state = true}, {"map_impl", false, false}, {"associative_scan", .joins = true}};
+
+/* NULL: another operator. */
+static const struct loop *find_loop(const struct nuc_json *node)
+{
+    const char *name = nuc_pt2_op_name(node);
+
+    for (size_t i = 0; i < sizeof loops / sizeof *loops; i++) {
+        if (strncmp(name, higher_order, sizeof higher_order - 1) == 0 &&
+            strcmp(name + sizeof higher_order - 1, loops[i].name) == 0)
+            return &loops[i];
+    }
+    return NULL;
+}
 
 bool nuc_has_region(const struct nuc_json *node)
 {
@@ -31,7 +55,7 @@ bool nuc_has_region(const struct nuc_json *node)
         if (strcmp(names[i], name + sizeof higher_order - 1) == 0)
             return true;
     }
-    return false;
+    return find_loop(node) != NULL;
 }
 
 /* ---- names ---- */
@@ -180,14 +204,18 @@ const bool *nuc_nodes_to_import(struct nuc_context *cx, const struct nuc_scope *
 /* ---- operands ---- */
 
 #define MAX_GRAPHS 2
+#define MAX_LISTS 2
 
 /* The arguments of such an operator; structs hold the way to what is read of them, so that they stay where they are. */
 struct region {
-    struct nuc_json inputs, results;
+    struct nuc_json inputs, results, first, list; /* of the results, where the first is a list of them */
+    bool is_list;
     struct nuc_json graphs[MAX_GRAPHS], inputs_of[MAX_GRAPHS], args[MAX_GRAPHS], values[MAX_GRAPHS];
     size_t n_graphs;
     struct nuc_node **operands;
     size_t n_operands, operands_capacity;
+    size_t lists[MAX_LISTS]; /* how many of them are from the first lists of tensors */
+    size_t n_lists;
     struct nuc_node *condition;
     int known; /* the condition where it is known: 0 or 1; -1 */
 };
@@ -228,6 +256,8 @@ static void read_region(struct nuc_importer *im, const struct nuc_json *node, st
                 struct nuc_json item = nuc_json_item(&value, k);
                 add_operand(im, r, &item);
             }
+            if (r->n_lists < MAX_LISTS)
+                r->lists[r->n_lists++] = nuc_json_count(&value);
         }
     }
     if (r->n_graphs == 0)
@@ -303,27 +333,137 @@ static void name_result(struct nuc_importer *im, const struct region *r, const s
         nuc_json_fail(name, NUC_UNSUPPORTED, "the condition of torch.cond() has dimensions of its own: use a scalar");
 }
 
+/* The results of the operator: one tensor each, or one list of them. Returns how many. */
+static size_t open_results(struct region *r)
+{
+    struct nuc_json first = nuc_json_item(&r->results, 0);
+
+    if (nuc_json_is_there(&first)) {
+        r->first = first;
+        r->list = nuc_json_union(&r->first);
+        r->is_list = strcmp(r->list.key, "as_tensors") == 0;
+    }
+    return nuc_json_count(r->is_list ? &r->list : &r->results);
+}
+
+static void name_results(struct nuc_importer *im, const struct region *r, struct nuc_node *const *yes,
+                         struct nuc_node *const *no, size_t count)
+{
+    for (size_t i = 0; i < count; i++) {
+        struct nuc_json item = nuc_json_item(r->is_list ? &r->list : &r->results, i);
+        struct nuc_json value = r->is_list ? item : nuc_json_union(&item);
+        if (yes[i] == NULL)
+            continue;
+        struct nuc_json name = nuc_json_field(&value, "name");
+        name_result(im, r, &name, yes[i], no != NULL ? no[i] : NULL);
+    }
+}
+
+/* ---- loops ---- */
+
+#define MAX_STEPS 4096 /* of all loops of an archive, each of which is a copy of a graph */
+
+static struct nuc_node *add_slice(struct nuc_importer *im, struct nuc_node *tensor, size_t at)
+{
+    struct nuc_node *slice = nuc_add_node(im->g, NULL, NUC_OP_SELECT, NULL);
+
+    nuc_set_arg_node(slice, im->g, NUC_ARG(SELECT, self), tensor);
+    nuc_set_arg_int(slice, NUC_ARG(SELECT, dim), 0);
+    nuc_set_arg_int(slice, NUC_ARG(SELECT, index), (int64_t)at);
+    nuc_made_of(slice, tensor);
+    nuc_infer_shape(im->g, slice);
+    return slice;
+}
+
+static struct nuc_node *add_stack(struct nuc_importer *im, const struct region *r, struct nuc_node *const *slices,
+                                  size_t count)
+{
+    const struct nuc_meta *of = &slices[0]->vals[0];
+    int64_t sizes[NUC_MAX_RANK + 1] = {(int64_t)count};
+
+    if (of->rank == NUC_MAX_RANK)
+        nuc_json_fail(&r->results, NUC_UNSUPPORTED, "%d dimensions and one for the steps: one less is the limit",
+                      NUC_MAX_RANK);
+    memcpy(sizes + 1, of->sizes, of->rank * sizeof *sizes);
+    struct nuc_meta meta = nuc_meta_make(of->dtype, sizes, of->rank + 1u);
+    struct nuc_node *stack = nuc_add_node(im->g, NULL, NUC_OP_STACK, NULL);
+    nuc_set_arg_nodes(stack, im->g, NUC_ARG(STACK, tensors), slices, (uint32_t)count);
+    nuc_set_arg_int(stack, NUC_ARG(STACK, dim), 0);
+    nuc_set_val(im->g, stack, &meta);
+    nuc_made_of(stack, slices[count - 1]);
+    return stack;
+}
+
+/* How many steps the loop over `tensors` has. */
+static size_t count_steps(struct nuc_importer *im, const struct region *r, struct nuc_node *const *tensors,
+                          size_t count)
+{
+    int64_t steps = count > 0 && tensors[0]->vals[0].rank > 0 ? tensors[0]->vals[0].sizes[0] : 0;
+
+    for (size_t i = 0; i < count; i++) {
+        if (tensors[i]->vals[0].rank == 0 || tensors[i]->vals[0].sizes[0] != steps || steps == 0)
+            nuc_json_fail(&r->inputs, NUC_BAD_INPUT, "the loop is over tensors of different lengths, or of none");
+    }
+    if (steps == 0 || (uint64_t)steps > MAX_STEPS - im->n_steps)
+        nuc_json_fail(&r->inputs, NUC_UNSUPPORTED,
+                      "%lld steps of a loop: %d in a model is the limit; let a step work on more", (long long)steps,
+                      MAX_STEPS);
+    im->n_steps += (size_t)steps;
+    return (size_t)steps;
+}
+
+static void import_loop(struct nuc_importer *im, struct region *r, const struct loop *loop, size_t n_results)
+{
+    struct nuc_node **given = r->operands;
+    const size_t n_given = r->n_operands, n_carried = loop->has_state ? r->lists[0] : 0;
+    const size_t n_slices = r->lists[loop->has_state], n_state = loop->joins ? n_slices : n_carried;
+    const size_t n_steps = count_steps(im, r, given + n_carried, n_slices);
+    const size_t n_made = loop->joins ? n_slices : n_results - n_carried;
+
+    if (n_carried > n_results || (loop->joins && n_results != n_slices))
+        nuc_json_fail(&r->results, NUC_BAD_INPUT, "these are not the results of the loop");
+    struct nuc_node **made = nuc_alloc_array(im->cx, n_made * n_steps, sizeof *made);
+    struct nuc_node **results = given;
+    for (size_t t = 0; t < n_steps; t++) {
+        struct nuc_node **operands = nuc_alloc_array(im->cx, n_given + n_state, sizeof *operands);
+        struct nuc_node **slices = operands + n_state, **rest = slices + n_slices;
+        for (size_t i = 0; i < n_slices; i++)
+            slices[i] = add_slice(im, given[n_carried + i], t);
+        for (size_t i = 0; i < n_state; i++)
+            operands[i] = results[i];
+        for (size_t i = n_carried + n_slices; i < n_given; i++)
+            *rest++ = given[i];
+        r->operands = operands;
+        r->n_operands = (size_t)(rest - operands);
+        results = loop->joins && t == 0 ? slices : import_graph(im, r, 0, n_results);
+        for (size_t i = 0; i < n_results; i++) {
+            if (results[i] == NULL)
+                nuc_json_fail(&r->results, NUC_BAD_INPUT, "a step gives None");
+        }
+        for (size_t i = 0; i < n_made; i++)
+            made[i * n_steps + t] = results[n_carried + i];
+    }
+    struct nuc_node **all = nuc_alloc_array(im->cx, n_results, sizeof *all);
+    for (size_t i = 0; i < n_results; i++)
+        all[i] = i < n_carried ? results[i] : add_stack(im, r, made + (i - n_carried) * n_steps, n_steps);
+    name_results(im, r, all, NULL, n_results);
+}
+
 void nuc_import_region(struct nuc_importer *im, const struct nuc_json *node)
 {
+    const struct loop *loop = find_loop(node);
     struct region r;
 
     read_region(im, node, &r);
-    struct nuc_json outer = nuc_json_item(&r.results, 0);
-    struct nuc_json list = nuc_json_is_there(&outer) ? nuc_json_union(&outer) : outer;
-    bool is_list = nuc_json_is_there(&outer) && strcmp(list.key, "as_tensors") == 0;
-    size_t count = nuc_json_count(is_list ? &list : &r.results);
+    size_t count = open_results(&r);
+    if (loop != NULL) {
+        import_loop(im, &r, loop, count);
+        return;
+    }
     bool chooses = r.n_graphs == 2 && r.known < 0;
-
     if (chooses && r.condition == NULL)
         nuc_json_fail(node, NUC_UNSUPPORTED, "the condition is not a tensor: let it be one, or a number of Python's");
     struct nuc_node **yes = import_graph(im, &r, r.n_graphs == 2 && r.known == 0 ? 1 : 0, count);
     struct nuc_node **no = chooses ? import_graph(im, &r, 1, count) : NULL;
-    for (size_t i = 0; i < count; i++) {
-        struct nuc_json item = nuc_json_item(is_list ? &list : &r.results, i);
-        struct nuc_json value = is_list ? item : nuc_json_union(&item);
-        if (yes[i] == NULL)
-            continue;
-        struct nuc_json name = nuc_json_field(&value, "name");
-        name_result(im, &r, &name, yes[i], chooses ? no[i] : NULL);
-    }
+    name_results(im, &r, yes, no, count);
 }
