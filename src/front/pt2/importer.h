@@ -61,7 +61,7 @@ struct nuc_importer {
     struct nuc_node **cut_reads;
     size_t n_cut_reads, cut_reads_capacity;
 
-    size_t n_steps; /* of loops, so far */
+    size_t n_copies; /* of operators and values of loops, so far */
 
     bool has_constant_leaf; /* an input or output that is not a tensor was left out */
 

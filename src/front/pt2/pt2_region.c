@@ -361,7 +361,7 @@ static void name_results(struct nuc_importer *im, const struct region *r, struct
 
 /* ---- loops ---- */
 
-#define MAX_STEPS 4096 /* of all loops of an archive, each of which is a copy of a graph */
+#define MAX_COPIES (1 << 18) /* of the operators and values of graphs, one for each step of all loops of an archive */
 
 static struct nuc_node *add_slice(struct nuc_importer *im, struct nuc_node *tensor, size_t at)
 {
@@ -399,16 +399,22 @@ static size_t count_steps(struct nuc_importer *im, const struct region *r, struc
                           size_t count)
 {
     int64_t steps = count > 0 && tensors[0]->vals[0].rank > 0 ? tensors[0]->vals[0].sizes[0] : 0;
+    bool same = steps > 0;
 
-    for (size_t i = 0; i < count; i++) {
-        if (tensors[i]->vals[0].rank == 0 || tensors[i]->vals[0].sizes[0] != steps || steps == 0)
-            nuc_json_fail(&r->inputs, NUC_BAD_INPUT, "the loop is over tensors of different lengths, or of none");
-    }
-    if (steps == 0 || (uint64_t)steps > MAX_STEPS - im->n_steps)
-        nuc_json_fail(&r->inputs, NUC_UNSUPPORTED,
-                      "%lld steps of a loop: %d in a model is the limit; let a step work on more", (long long)steps,
-                      MAX_STEPS);
-    im->n_steps += (size_t)steps;
+    for (size_t i = 0; i < count && same; i++)
+        same = tensors[i]->vals[0].rank > 0 && tensors[i]->vals[0].sizes[0] == steps;
+    if (!same)
+        nuc_json_fail(&r->inputs, NUC_BAD_INPUT, "the loop is over tensors of different lengths, or of none");
+    struct nuc_json nodes = nuc_json_field(&r->graphs[0], "nodes");
+    struct nuc_json values = nuc_json_field(&r->graphs[0], "tensor_values");
+    const size_t copied = 1 + nuc_json_count(&nodes) + nuc_json_maybe_count(&values);
+    if ((uint64_t)steps > (MAX_COPIES - im->n_copies) / copied)
+        nuc_json_fail(
+            &r->inputs, NUC_UNSUPPORTED,
+            "%lld steps of a loop with %zu operators and values: %d of all steps is the limit; let a step work "
+            "on more",
+            (long long)steps, copied - 1, MAX_COPIES);
+    im->n_copies += (size_t)steps * copied;
     return (size_t)steps;
 }
 

@@ -55,6 +55,8 @@ static const char *reason_of(struct nuc_importer *im, const struct nuc_json *nod
 
     if (im->scope->has_complex && nuc_is_complex_call(im, node))
         return "is not handled on complex numbers: compute it from z.real and z.imag";
+    if (strcmp(name, "higher_order.while_loop") == 0)
+        return "may go on for ever: write a fixed number of steps as a for loop or torch's scan()";
     if (strncmp(name, "aten.", 5) != 0)
         return "is not an operator of torch: replace it in the model by operators of torch";
     size_t length = strcspn(name + 5, ".");
