@@ -1,4 +1,6 @@
 /* Values that are repeated to fit others, where the NPU does not do it by itself. */
+#include <math.h>
+
 #include "rewrite/npu_forms/npu_forms.h"
 
 /* ---- expand ---- */
@@ -146,6 +148,39 @@ static struct nuc_node *form_plain_constant(struct nuc_graph *g, struct nuc_node
     return nuc_emit_like(g, node, node, NUC_ARGS(nuc_node_arg(a), nuc_node_arg(b)));
 }
 
+/* ---- comparisons with constants ---- */
+
+/* Finite: a difference from an infinity is none. */
+static bool are_finite(struct nuc_graph *g, const struct nuc_node *constants)
+{
+    const float *x = nuc_const_contiguous(g, constants);
+
+    for (int64_t i = 0; i < nuc_elements(&constants->vals[0]); i++) {
+        if (!isfinite(x[i]))
+            return false;
+    }
+    return true;
+}
+
+static bool form_difference_applies(const struct nuc_support *s, const struct nuc_node *node)
+{
+    const struct nuc_node *a = nuc_arg_node(node, NUC_SELF), *b = nuc_arg_node(node, NUC_OTHER);
+
+    if (a == NULL || b == NULL || nuc_is_static(a) == nuc_is_static(b))
+        return false;
+    const struct nuc_node *x = nuc_is_static(a) ? b : a, *constants = nuc_is_static(a) ? a : b;
+    return nuc_is_float_value(x) && nuc_is_static_float(constants) && nuc_elements(&constants->vals[0]) > 1 &&
+           nuc_same_sizes(&x->vals[0], &node->vals[0]) && are_finite(s->g, constants);
+}
+
+static struct nuc_node *form_difference(struct nuc_graph *g, struct nuc_node *node)
+{
+    struct nuc_node *difference =
+        nuc_insert_binary(g, node, NUC_OP_SUB, nuc_operand(g, node, NUC_SELF), nuc_operand(g, node, NUC_OTHER));
+
+    return nuc_insert_with_number(g, node, node->op, difference, 0);
+}
+
 /* ---- nothing ---- */
 
 static bool form_alias_applies(const struct nuc_support *s, const struct nuc_node *node)
@@ -178,5 +213,7 @@ const struct nuc_npu_form nuc_broadcast_forms[] = {
      * work on the wrong dimension.
      */
     {NUC_OPS(NUC_OP_ADD, NUC_OP_SUB, NUC_OP_MUL), form_plain_constant, form_plain_constant_applies},
+    /* x > several numbers: their difference > 0, which is a function of one value. */
+    {NUC_OPS(NUC_OP_GT, NUC_OP_GE, NUC_OP_LT, NUC_OP_LE), form_difference, form_difference_applies},
     {.build = NULL},
 };
