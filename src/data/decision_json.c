@@ -365,8 +365,7 @@ void nuc_decision_put(struct nuc_context *cx, json_t *parent, const char *key, c
         nuc_anchors_put(cx, to, d);
 }
 
-/* As a constant of C that is the same float32. */
-static const char *float_text(struct nuc_context *cx, double value)
+const char *nuc_c_float(struct nuc_context *cx, double value)
 {
     const char *text = nuc_format(cx, "%.9g", value);
 
@@ -385,7 +384,7 @@ void nuc_decision_each(const struct nuc_decision_rule *d,
             continue;
         switch (m->type) {
         case FLOAT:
-            member(user, m->name, float_text(cx, (double)*(const float *)at));
+            member(user, m->name, nuc_c_float(cx, (double)*(const float *)at));
             break;
         case COUNT:
             member(user, m->name, nuc_format(cx, "%u", (unsigned)*(const uint32_t *)at));
@@ -399,7 +398,7 @@ void nuc_decision_each(const struct nuc_decision_rule *d,
             break;
         case FLOATS:
             for (size_t k = 0; k < (size_t)m->most; k++)
-                nuc_text_addf(&list, "%s%s", k == 0 ? "{" : ", ", float_text(cx, (double)((const float *)at)[k]));
+                nuc_text_addf(&list, "%s%s", k == 0 ? "{" : ", ", nuc_c_float(cx, (double)((const float *)at)[k]));
             member(user, m->name, nuc_format(cx, "%s}", nuc_text_string(&list)));
             break;
         }

@@ -37,6 +37,9 @@ const char *nuc_decision_bind(struct nuc_context *cx, struct nuc_decision_rule *
 /* "classes", ...; and what an anomaly's output is reduced to is one of the words of `form`. */
 const char *nuc_decision_kind_name(enum nuc_decision_kind kind);
 
+/* A constant of float in C that is the same float32, as preprocessors take it too. */
+const char *nuc_c_float(struct nuc_context *cx, double value);
+
 /* Members that are numbers, flags or words, as generated C takes them: nuc_decision_each() calls for those of d. */
 void nuc_decision_each(const struct nuc_decision_rule *d,
                        void (*member)(void *user, const char *name, const char *value), struct nuc_context *cx,

@@ -2,26 +2,14 @@
 #include "driver/trials/explain_options.h"
 
 #include <math.h>
+#include <string.h>
 
 #include "driver/node_cycles.h"
 #include "ir/args.h"
 #include "npu/partition/partition.h"
 #include "npu/target/target.h"
+#include "options/options.h"
 #include "quantize/precision.h"
-
-static bool has_float_cpu(const struct nuc_trying *t)
-{
-    const struct nuc_options *o = &t->partitioned->settings->o;
-
-    return t->e->target->npu_name != NULL && o->cpu != NUC_CPU_INT8 && !o->no_quantize &&
-           t->e->n_delegated < t->e->n_operators;
-}
-
-static void take_int8(const struct nuc_trying *t, struct nuc_options *o)
-{
-    (void)t;
-    o->cpu = NUC_CPU_INT8;
-}
 
 static bool takes_images(const struct nuc_graph *g)
 {
@@ -32,111 +20,40 @@ static bool takes_images(const struct nuc_graph *g)
     return false;
 }
 
-static bool may_reorder(const struct nuc_trying *t)
-{
-    return t->quantized->settings->o.dim_order == NUC_DIM_ORDER_AS_IS && !t->partitioned->from_litert &&
-           takes_images(t->partitioned->graph) && (t->e->format_cycles > 0 || t->e->n_delegated < t->e->n_operators);
-}
+/* What there is to gain by. */
+enum gain {
+    FLOAT_ON_CPU,
+    UNUSED_NPU,
+    OLDER_RULES,
+    REFERENCE,
+    EXECUTORCH,
+    WIDER_VALUES,
+    NAMED_OPERATORS,
+    OTHER_ORDER,
+    WORK_ON_CPU,
+    FLOAT_IO
+};
 
-static void take_channels_last(const struct nuc_trying *t, struct nuc_options *o)
+static bool is_there(const struct nuc_trying *t, enum gain gain)
 {
-    (void)t;
-    o->dim_order = NUC_DIM_ORDER_CHANNELS_LAST;
-}
+    const struct nuc_settings *s = t->partitioned->settings;
+    const struct nuc_options *o = &s->o;
+    const bool has_npu = t->e->target->npu_name != NULL, some_on_cpu = t->e->n_delegated < t->e->n_operators;
+    const bool is[] = {
+        [FLOAT_ON_CPU] = has_npu && o->cpu != NUC_CPU_INT8 && !o->no_quantize && some_on_cpu,
+        [UNUSED_NPU] = has_npu && !o->delegate,
+        [OLDER_RULES] = s->delegates && s->flavor->rules == NUC_RULES_SDK_3_1,
+        [REFERENCE] = o->reference_compat,
+        [EXECUTORCH] = o->executorch_ops_only,
+        [WIDER_VALUES] = o->activations != NUC_ACTIVATIONS_INT8,
+        [NAMED_OPERATORS] = s->delegates && o->n_operators_not_to_delegate > 0,
+        [OTHER_ORDER] = t->quantized->settings->o.dim_order == NUC_DIM_ORDER_AS_IS && !t->partitioned->from_litert &&
+                        takes_images(t->partitioned->graph) && (t->e->format_cycles > 0 || some_on_cpu),
+        [WORK_ON_CPU] = s->delegates && !o->allow_no_op_partitions && some_on_cpu,
+        [FLOAT_IO] = o->io == NUC_IO_FLOAT && !o->no_quantize,
+    };
 
-static void take_contiguous(const struct nuc_trying *t, struct nuc_options *o)
-{
-    (void)t;
-    o->dim_order = NUC_DIM_ORDER_CONTIGUOUS;
-}
-
-static bool has_work_on_cpu(const struct nuc_trying *t)
-{
-    return t->partitioned->settings->delegates && !t->partitioned->settings->o.allow_no_op_partitions &&
-           t->e->n_delegated < t->e->n_operators;
-}
-
-static void allow_no_ops(const struct nuc_trying *t, struct nuc_options *o)
-{
-    (void)t;
-    o->allow_no_op_partitions = true;
-}
-
-static bool has_named_ones(const struct nuc_trying *t)
-{
-    return t->partitioned->settings->delegates && t->partitioned->settings->o.n_operators_not_to_delegate > 0;
-}
-
-static void delegate_named_ones(const struct nuc_trying *t, struct nuc_options *o)
-{
-    (void)t;
-    o->n_operators_not_to_delegate = 0;
-}
-
-static bool is_executorch_only(const struct nuc_trying *t)
-{
-    return t->partitioned->settings->o.executorch_ops_only;
-}
-
-static void take_own_ops(const struct nuc_trying *t, struct nuc_options *o)
-{
-    (void)t;
-    o->executorch_ops_only = false;
-}
-
-static bool is_compat(const struct nuc_trying *t)
-{
-    return t->partitioned->settings->o.reference_compat;
-}
-
-static void leave_reference(const struct nuc_trying *t, struct nuc_options *o)
-{
-    (void)t;
-    o->reference_compat = false;
-}
-
-static bool has_older_rules(const struct nuc_trying *t)
-{
-    return t->partitioned->settings->delegates && t->partitioned->settings->flavor->rules == NUC_RULES_SDK_3_1;
-}
-
-static void take_newer_rules(const struct nuc_trying *t, struct nuc_options *o)
-{
-    (void)t;
-    o->converter_flavor = "sdk-3.2";
-}
-
-static bool is_left_out(const struct nuc_trying *t)
-{
-    return t->e->target->npu_name != NULL && !t->partitioned->settings->o.delegate;
-}
-
-static void use_npu(const struct nuc_trying *t, struct nuc_options *o)
-{
-    (void)t;
-    o->delegate = true;
-}
-
-static bool has_float_io(const struct nuc_trying *t)
-{
-    return t->partitioned->settings->o.io == NUC_IO_FLOAT && !t->partitioned->settings->o.no_quantize;
-}
-
-static void take_int8_io(const struct nuc_trying *t, struct nuc_options *o)
-{
-    (void)t;
-    o->io = NUC_IO_INT8;
-}
-
-static bool has_wider_values(const struct nuc_trying *t)
-{
-    return t->partitioned->settings->o.activations != NUC_ACTIVATIONS_INT8;
-}
-
-static void take_int8_values(const struct nuc_trying *t, struct nuc_options *o)
-{
-    (void)t;
-    o->activations = NUC_ACTIVATIONS_INT8;
+    return is[gain];
 }
 
 static bool is_quantized_at_ends(const struct nuc_graph *g)
@@ -170,24 +87,41 @@ static bool keeps_int8_io(const struct nuc_trying *t)
 }
 
 static const struct option {
-    const char *given, *without;
-    bool (*applies)(const struct nuc_trying *t);
-    void (*take)(const struct nuc_trying *t, struct nuc_options *o);
+    const char *given, *without; /* "--NAME VALUE" is given, or --NAME is left out */
+    enum gain gain;
     const char *about;                         /* the rule that comes from it */
     bool (*keeps)(const struct nuc_trying *t); /* the quantizer does not ask for it, of this model; NULL: it does */
 } options[] = {
-    {"--cpu int8", NULL, has_float_cpu, take_int8, NULL, NULL},
-    {NULL, "--no-delegate", is_left_out, use_npu, NULL, NULL},
-    {"--converter-flavor sdk-3.2", NULL, has_older_rules, take_newer_rules, NULL, NULL},
-    {NULL, "--reference-compat", is_compat, leave_reference, NULL, NULL},
-    {NULL, "--executorch-ops-only", is_executorch_only, take_own_ops, NULL, NULL},
-    {NULL, "--activations", has_wider_values, take_int8_values, NULL, NULL},
-    {NULL, "--operators-not-to-delegate", has_named_ones, delegate_named_ones, nuc_not_named_rule, keeps_choice},
-    {"--dim-order channels-last", NULL, may_reorder, take_channels_last, NULL, keeps_choice},
-    {"--dim-order contiguous", NULL, may_reorder, take_contiguous, NULL, keeps_choice},
-    {"--allow-no-op-partitions", NULL, has_work_on_cpu, allow_no_ops, NULL, keeps_choice},
-    {"--io int8", NULL, has_float_io, take_int8_io, NULL, keeps_int8_io},
+    {"--cpu int8", NULL, FLOAT_ON_CPU, NULL, NULL},
+    {NULL, "--no-delegate", UNUSED_NPU, NULL, NULL},
+    {"--converter-flavor sdk-3.2", NULL, OLDER_RULES, NULL, NULL},
+    {NULL, "--reference-compat", REFERENCE, NULL, NULL},
+    {NULL, "--executorch-ops-only", EXECUTORCH, NULL, NULL},
+    {NULL, "--activations", WIDER_VALUES, NULL, NULL},
+    {NULL, "--operators-not-to-delegate", NAMED_OPERATORS, nuc_not_named_rule, keeps_choice},
+    {"--dim-order channels-last", NULL, OTHER_ORDER, NULL, keeps_choice},
+    {"--dim-order contiguous", NULL, OTHER_ORDER, NULL, keeps_choice},
+    {"--allow-no-op-partitions", NULL, WORK_ON_CPU, NULL, keeps_choice},
+    {"--io int8", NULL, FLOAT_IO, NULL, keeps_int8_io},
 };
+
+/* Does what the row says to the options. */
+static void take(struct nuc_context *cx, const struct option *row, struct nuc_options *o)
+{
+    const char *said = row->given != NULL ? row->given : row->without;
+    size_t length = strcspn(said, " ");
+    const struct nuc_option_info *info = nuc_option_find(nuc_format(cx, "%.*s", (int)length, said));
+    struct nuc_options defaults;
+
+    if (row->given != NULL) {
+        nuc_option_assign(cx, info, said[length] == '\0' ? NULL : said + length + 1, o);
+        return;
+    }
+    nuc_options_default(&defaults);
+    memcpy((char *)o + info->offset, (const char *)&defaults + info->offset, info->size);
+    if (info->kind == NUC_OPTION_LIST)
+        memset((char *)o + info->count, 0, sizeof(size_t));
+}
 
 bool nuc_option_to_try(const struct nuc_trying *t, size_t index, struct nuc_options *o, bool *requantizes,
                        struct nuc_explain_trial *out)
@@ -197,9 +131,9 @@ bool nuc_option_to_try(const struct nuc_trying *t, size_t index, struct nuc_opti
     const struct option *row = &options[index];
     *requantizes = row->keeps == NULL || !row->keeps(t);
     *out = (struct nuc_explain_trial){.options = row->given, .without = row->without, .about = row->about};
-    if (!row->applies(t))
+    if (!is_there(t, row->gain))
         return true;
-    row->take(t, o);
+    take(t->partitioned->c->cx, row, o);
     out->compiles = true;
     out->sqnr_db = *requantizes ? (double)NAN : t->e->sqnr_db;
     return true;

@@ -8,14 +8,6 @@
 
 /* ---- constants ---- */
 
-/* A constant of float that is the same float32, as preprocessors take it too. */
-static const char *real(struct nuc_context *cx, double value)
-{
-    const char *text = nuc_format(cx, "%.9g", value);
-
-    return nuc_format(cx, "%s%sf", text, strpbrk(text, ".e") != NULL ? "" : ".0");
-}
-
 static bool number(const struct nuc_codegen *g, bool input, uint32_t i, const char *what, double *out)
 {
     const char *name = nuc_format(g->cx, "%s%u_%s", input ? "input" : "output", i, what);
@@ -55,10 +47,10 @@ void nuc_codegen_facts(const struct nuc_codegen *g, struct nuc_text *out, bool i
     if (quantization(g, input, i, &scale, &zero_point))
         nuc_text_addf(out,
                       "/* Real value = (q - zero point) * scale. */\n#define %s_SCALE %s\n#define %s_ZERO_POINT (%d)\n",
-                      macro, real(g->cx, (double)(float)scale), macro, (int)zero_point);
+                      macro, nuc_c_float(g->cx, (double)(float)scale), macro, (int)zero_point);
     if (m != NULL && input && i < m->n_inputs && m->inputs[i].least <= m->inputs[i].most)
         nuc_text_addf(out, "/* Real values in calibration. */\n#define %s_LEAST %s\n#define %s_MOST %s\n", macro,
-                      real(g->cx, m->inputs[i].least), macro, real(g->cx, m->inputs[i].most));
+                      nuc_c_float(g->cx, m->inputs[i].least), macro, nuc_c_float(g->cx, m->inputs[i].most));
     if (m != NULL && !input && i < m->n_outputs) {
         const struct nuc_output_metadata *o = &m->outputs[i];
         if (o->n_classes == 0)
@@ -77,7 +69,7 @@ static void add_channels(const struct nuc_codegen *g, struct nuc_text *out, cons
 {
     nuc_text_addf(out, "#define %s_IMAGE_%s {", g->upper, name);
     for (size_t i = 0; i < n; i++)
-        nuc_text_addf(out, "%s%s", i == 0 ? "" : ", ", real(g->cx, of[i]));
+        nuc_text_addf(out, "%s%s", i == 0 ? "" : ", ", nuc_c_float(g->cx, of[i]));
     nuc_text_addf(out, "}\n");
 }
 
@@ -171,7 +163,7 @@ static void add_floats(struct nuc_text *out, const char *name, const float *of, 
 {
     nuc_text_addf(out, "static const float %s[] = {", name);
     for (size_t i = 0; i < n; i++)
-        nuc_text_addf(out, "%s%s,", i % 8 == 0 ? "\n    " : " ", real(out->cx, (double)of[i]));
+        nuc_text_addf(out, "%s%s,", i % 8 == 0 ? "\n    " : " ", nuc_c_float(out->cx, (double)of[i]));
     nuc_text_addf(out, "\n};\n");
 }
 
@@ -209,8 +201,8 @@ static void add_rule(const struct nuc_codegen *g, struct nuc_text *out)
                       "%s{.output = %u, .places = %u, .values = %u, .place_step = %u, .value_step = %u,\n"
                       "               .dtype = %s, .scale = %s, .zero_point = %d}",
                       i == 0 ? "" : ",\n              ", (unsigned)v->output, (unsigned)v->places, (unsigned)v->values,
-                      (unsigned)v->place_step, (unsigned)v->value_step, types[v->dtype], real(g->cx, (double)v->scale),
-                      (int)v->zero_point);
+                      (unsigned)v->place_step, (unsigned)v->value_step, types[v->dtype],
+                      nuc_c_float(g->cx, (double)v->scale), (int)v->zero_point);
     }
     nuc_text_addf(out, "},\n");
     nuc_decision_each(d, add_member, g->cx, out);

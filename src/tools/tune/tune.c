@@ -44,49 +44,26 @@ struct tuning {
     struct process ahead[MAX_VALUES]; /* trials that will be asked for next */
 };
 
-static bool is_quantized_here(const struct tuning *t)
-{
-    return t->quantizes;
-}
+/* What has to hold of model and options for a row to apply, as bits. */
+enum {
+    QUANTIZED_HERE = 1,
+    BEYOND_REFERENCE = 2,
+    COMPARES_WIDTHS = 4,
+    TAKES_IMAGES = 8,
+    DELEGATES = 16,
+    CHOOSES_KERNELS = 32,
+    MAY_PLACE = 64,
+    MAY_VARY_IO = 128
+};
 
-static bool is_beyond_reference(const struct tuning *t)
+static unsigned what_holds(const struct tuning *t)
 {
-    return t->quantizes && !t->choices.options->reference_compat;
-}
+    const struct nuc_choices *c = &t->choices;
 
-static bool compares_widths(const struct tuning *t)
-{
-    return t->quantizes && t->choices.compares_widths;
-}
-
-static bool takes_images(const struct tuning *t)
-{
-    return t->choices.takes_images;
-}
-
-static bool delegates(const struct tuning *t)
-{
-    return t->choices.delegates;
-}
-
-static bool converts_formats(const struct tuning *t)
-{
-    return takes_images(t) && delegates(t);
-}
-
-static bool chooses_kernels(const struct tuning *t)
-{
-    return t->choices.chooses_kernels;
-}
-
-static bool may_place(const struct tuning *t)
-{
-    return t->choices.may_place;
-}
-
-static bool may_vary_io(const struct tuning *t)
-{
-    return !t->choices.is_litert && t->o->varies_io;
+    return (t->quantizes ? QUANTIZED_HERE : 0) | (c->options->reference_compat ? 0 : BEYOND_REFERENCE) |
+           (c->compares_widths ? COMPARES_WIDTHS : 0) | (c->takes_images ? TAKES_IMAGES : 0) |
+           (c->delegates ? DELEGATES : 0) | (c->chooses_kernels ? CHOOSES_KERNELS : 0) |
+           (c->may_place ? MAY_PLACE : 0) | (!c->is_litert && t->o->varies_io ? MAY_VARY_IO : 0);
 }
 
 /* In the order of the search: what interacts least with the others, and takes least time, comes first. */
@@ -95,7 +72,7 @@ static const struct row {
     size_t member;    /* of struct nuc_options: a flag, or an enumerator */
     bool is_flag;
     unsigned goals; /* as bits: whether it can serve them */
-    bool (*applies)(const struct tuning *t);
+    unsigned needs;
     unsigned n_values;
     unsigned char values[MAX_VALUES];
     const char *caller[MAX_VALUES]; /* by value, what it changes for who calls the program */
@@ -105,31 +82,32 @@ static const struct row {
 #define FLAG(member) offsetof(struct nuc_options, member), true
 #define CHOICE(member) offsetof(struct nuc_options, member), false
 #define VALUES(...) .n_values = sizeof((int[]){__VA_ARGS__}) / sizeof(int), .values = {__VA_ARGS__}
-    {"--observer", CHOICE(observer), SERVES(NUC_GOAL_SQNR), is_beyond_reference,
+    {"--observer", CHOICE(observer), SERVES(NUC_GOAL_SQNR), QUANTIZED_HERE | BEYOND_REFERENCE,
      VALUES(NUC_OBSERVE_AUTO, NUC_OBSERVE_HISTOGRAM, NUC_OBSERVE_MIN_MAX, NUC_OBSERVE_MSE, NUC_OBSERVE_PERCENTILE,
             NUC_OBSERVE_MOVING_AVERAGE)},
-    {"--no-bias-correction", FLAG(bias_correction), SERVES(NUC_GOAL_SQNR), is_beyond_reference, VALUES(true, false)},
-    {"--weights", CHOICE(weights), SERVES(NUC_GOAL_SQNR), is_quantized_here,
+    {"--no-bias-correction", FLAG(bias_correction), SERVES(NUC_GOAL_SQNR), QUANTIZED_HERE | BEYOND_REFERENCE,
+     VALUES(true, false)},
+    {"--weights", CHOICE(weights), SERVES(NUC_GOAL_SQNR), QUANTIZED_HERE,
      VALUES(NUC_WEIGHTS_PER_CHANNEL, NUC_WEIGHTS_PER_TENSOR)},
-    {"--accuracy", CHOICE(accuracy), SERVES(NUC_GOAL_SQNR), is_beyond_reference,
+    {"--accuracy", CHOICE(accuracy), SERVES(NUC_GOAL_SQNR), QUANTIZED_HERE | BEYOND_REFERENCE,
      VALUES(NUC_ACCURACY_DEFAULT, NUC_ACCURACY_FAST, NUC_ACCURACY_HIGH)},
     /* Not int16 for all values: an NPU has none, and a CPU alone takes several times as long. */
-    {"--activations", CHOICE(activations), SERVES(NUC_GOAL_SQNR), compares_widths,
+    {"--activations", CHOICE(activations), SERVES(NUC_GOAL_SQNR), QUANTIZED_HERE | COMPARES_WIDTHS,
      VALUES(NUC_ACTIVATIONS_INT8, NUC_ACTIVATIONS_MIXED)},
-    {"--dim-order", CHOICE(dim_order), FAST_OR_SMALL, takes_images,
+    {"--dim-order", CHOICE(dim_order), FAST_OR_SMALL, TAKES_IMAGES,
      VALUES(NUC_DIM_ORDER_AS_IS, NUC_DIM_ORDER_CONTIGUOUS, NUC_DIM_ORDER_CHANNELS_LAST),
      .caller[NUC_DIM_ORDER_CONTIGUOUS] = "four-dimensional inputs and outputs are in contiguous order",
      .caller[NUC_DIM_ORDER_CHANNELS_LAST] = "four-dimensional inputs and outputs are in channels-last order"},
-    {"--neutron-format-conversion", FLAG(use_neutron_for_format_conversion), FAST_OR_SMALL, converts_formats,
+    {"--neutron-format-conversion", FLAG(use_neutron_for_format_conversion), FAST_OR_SMALL, TAKES_IMAGES | DELEGATES,
      VALUES(true, false)},
-    {"--cpu", CHOICE(cpu), SERVES(NUC_GOAL_SQNR) | FAST_OR_SMALL, chooses_kernels,
+    {"--cpu", CHOICE(cpu), SERVES(NUC_GOAL_SQNR) | FAST_OR_SMALL, CHOOSES_KERNELS,
      VALUES(NUC_CPU_AUTO, NUC_CPU_INT8, NUC_CPU_FLOAT)},
-    {"--placement", CHOICE(placement), FAST_OR_SMALL, may_place, VALUES(NUC_PLACEMENT_COST, NUC_PLACEMENT_GREEDY)},
-    {"--allow-no-op-partitions", FLAG(allow_no_op_partitions), SERVES(NUC_GOAL_LATENCY), delegates,
+    {"--placement", CHOICE(placement), FAST_OR_SMALL, MAY_PLACE, VALUES(NUC_PLACEMENT_COST, NUC_PLACEMENT_GREEDY)},
+    {"--allow-no-op-partitions", FLAG(allow_no_op_partitions), SERVES(NUC_GOAL_LATENCY), DELEGATES,
      VALUES(false, true)},
-    {"--fetch-constants-to-sram", FLAG(fetch_constants_to_sram), FAST_OR_SMALL, delegates, VALUES(false, true)},
-    {"--plan-delegate-scratch", FLAG(plan_delegate_scratch), SERVES(NUC_GOAL_MEMORY), delegates, VALUES(false, true)},
-    {"--io", CHOICE(io), FAST_OR_SMALL, may_vary_io, VALUES(NUC_IO_FLOAT, NUC_IO_INT8),
+    {"--fetch-constants-to-sram", FLAG(fetch_constants_to_sram), FAST_OR_SMALL, DELEGATES, VALUES(false, true)},
+    {"--plan-delegate-scratch", FLAG(plan_delegate_scratch), SERVES(NUC_GOAL_MEMORY), DELEGATES, VALUES(false, true)},
+    {"--io", CHOICE(io), FAST_OR_SMALL, MAY_VARY_IO, VALUES(NUC_IO_FLOAT, NUC_IO_INT8),
      .caller[NUC_IO_INT8] = "inputs and outputs are int8; 'nucleon inspect' shows scales"},
 };
 
@@ -177,7 +155,7 @@ static bool is_varied(const struct tuning *t, unsigned knob)
         goals |= SERVES(NUC_GOAL_LATENCY);
     if (t->choices.options->memory_budget > 0)
         goals |= SERVES(NUC_GOAL_MEMORY);
-    return (row->goals & goals) != 0 && row->applies(t) && !is_held(t, row);
+    return (row->goals & goals) != 0 && (row->needs & ~what_holds(t)) == 0 && !is_held(t, row);
 }
 
 /* ---- trials ---- */
