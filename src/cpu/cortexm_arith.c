@@ -11,8 +11,7 @@ static struct nuc_node *expanded(struct nuc_cm *c, struct nuc_node *value, const
     if (nuc_same_sizes(&value->vals[0], like))
         return value;
     struct nuc_node *contiguous = nuc_cm_contiguous(c, value, before);
-    return nuc_emit(c->g, before, NUC_OP_EXPAND, value,
-                    NUC_ARGS(nuc_node_arg(contiguous), nuc_ints_arg(like->sizes, like->rank)));
+    return nuc_emit(c->g, before, NUC_OP_EXPAND, value, NUC_ARGS(contiguous, nuc_ints_arg(like->sizes, like->rank)));
 }
 
 /* The kernels add a value for each channel to a channels-last image by themselves. */
@@ -71,14 +70,11 @@ bool nuc_cm_lower_add(struct nuc_cm *c, struct nuc_node *node)
     double twice_max = 2 * (v.a.scale > scale_b ? v.a.scale : scale_b);
     struct nuc_multiplier a = nuc_cm_multiplier(v.a.scale / twice_max), b = nuc_cm_multiplier(scale_b / twice_max);
     struct nuc_multiplier out = nuc_cm_multiplier(twice_max / (v.out.params.scale * sum_unit(&v)));
-    nuc_cm_replace(
-        c, &v.out,
-        nuc_emit(c->g, before, NUC_OP_CORTEXM_ADD, v.out.value,
-                 NUC_ARGS(nuc_node_arg(v.a.node), nuc_int_arg(v.a.zero_point), nuc_int_arg(a.multiplier),
-                          nuc_int_arg(a.shift), nuc_node_arg(v.b.node), nuc_int_arg(v.b.zero_point),
-                          nuc_int_arg(factor < 0 ? -(int64_t)b.multiplier : b.multiplier), nuc_int_arg(b.shift),
-                          nuc_int_arg(v.out.params.zero_point), nuc_int_arg(out.multiplier), nuc_int_arg(out.shift),
-                          nuc_int_arg(v.out.low), nuc_int_arg(v.out.high))));
+    nuc_cm_replace(c, &v.out,
+                   nuc_emit(c->g, before, NUC_OP_CORTEXM_ADD, v.out.value,
+                            NUC_ARGS(v.a.node, v.a.zero_point, a.multiplier, a.shift, v.b.node, v.b.zero_point,
+                                     factor < 0 ? -(int64_t)b.multiplier : b.multiplier, b.shift,
+                                     v.out.params.zero_point, out.multiplier, out.shift, v.out.low, v.out.high)));
     return true;
 }
 
@@ -130,9 +126,7 @@ bool nuc_cm_lower_where(struct nuc_cm *c, struct nuc_node *node)
         return false;
     struct nuc_node *before = nuc_cm_place(&out);
     struct nuc_node *yes = side_value(c, &a, &out, before), *no = side_value(c, &b, &out, before);
-    nuc_cm_replace(c, &out,
-                   nuc_emit(c->g, before, NUC_OP_WHERE, out.value,
-                            NUC_ARGS(nuc_node_arg(condition), nuc_node_arg(yes), nuc_node_arg(no))));
+    nuc_cm_replace(c, &out, nuc_emit(c->g, before, NUC_OP_WHERE, out.value, NUC_ARGS(condition, yes, no)));
     return true;
 }
 
@@ -149,9 +143,7 @@ static bool lower_masked(struct nuc_cm *c, struct nuc_node *node)
             continue;
         struct nuc_node *before = nuc_cm_place(&out);
         struct nuc_node *value = side_value(c, &kept, &out, before), *none = side_value(c, &zero, &out, before);
-        nuc_cm_replace(c, &out,
-                       nuc_emit(c->g, before, NUC_OP_WHERE, out.value,
-                                NUC_ARGS(nuc_node_arg(mask), nuc_node_arg(value), nuc_node_arg(none))));
+        nuc_cm_replace(c, &out, nuc_emit(c->g, before, NUC_OP_WHERE, out.value, NUC_ARGS(mask, value, none)));
         return true;
     }
     return false;
@@ -179,13 +171,11 @@ static bool lower_squared_difference(struct nuc_cm *c, struct nuc_node *node)
         nuc_cm_multiplier(twice_max * twice_max / (v.out.params.scale * (v.a.dtype == NUC_I8 ? 1 << 14 : 1)));
     struct nuc_node *before = nuc_cm_place(&v.out);
     align(c, &v, &node->vals[0], false, before);
-    nuc_cm_replace(c, &v.out,
-                   nuc_emit(c->g, before, NUC_OP_NUCLEON_SQUARED_DIFFERENCE, v.out.value,
-                            NUC_ARGS(nuc_node_arg(v.a.node), nuc_int_arg(v.a.zero_point), nuc_int_arg(a.multiplier),
-                                     nuc_int_arg(a.shift), nuc_node_arg(v.b.node), nuc_int_arg(v.b.zero_point),
-                                     nuc_int_arg(b.multiplier), nuc_int_arg(b.shift),
-                                     nuc_int_arg(v.out.params.zero_point), nuc_int_arg(out.multiplier),
-                                     nuc_int_arg(out.shift), nuc_int_arg(v.out.low), nuc_int_arg(v.out.high))));
+    nuc_cm_replace(
+        c, &v.out,
+        nuc_emit(c->g, before, NUC_OP_NUCLEON_SQUARED_DIFFERENCE, v.out.value,
+                 NUC_ARGS(v.a.node, v.a.zero_point, a.multiplier, a.shift, v.b.node, v.b.zero_point, b.multiplier,
+                          b.shift, v.out.params.zero_point, out.multiplier, out.shift, v.out.low, v.out.high)));
     return true;
 }
 
@@ -198,11 +188,9 @@ bool nuc_cm_lower_mul(struct nuc_cm *c, struct nuc_node *node)
     struct nuc_multiplier m = nuc_cm_multiplier(v.a.scale * v.b.scale / v.out.params.scale);
     struct nuc_node *before = nuc_cm_place(&v.out);
     align(c, &v, &node->vals[0], true, before);
-    struct nuc_node *mul =
-        nuc_emit(c->g, before, NUC_OP_CORTEXM_MUL, v.out.value,
-                 NUC_ARGS(nuc_node_arg(v.a.node), nuc_int_arg(v.a.zero_point), nuc_node_arg(v.b.node),
-                          nuc_int_arg(v.b.zero_point), nuc_int_arg(v.out.params.zero_point), nuc_int_arg(m.multiplier),
-                          nuc_int_arg(m.shift)));
+    struct nuc_node *mul = nuc_emit(
+        c->g, before, NUC_OP_CORTEXM_MUL, v.out.value,
+        NUC_ARGS(v.a.node, v.a.zero_point, v.b.node, v.b.zero_point, v.out.params.zero_point, m.multiplier, m.shift));
     nuc_cm_replace(c, &v.out, mul);
     return true;
 }
@@ -215,11 +203,9 @@ bool nuc_cm_lower_div(struct nuc_cm *c, struct nuc_node *node)
         return false;
     struct nuc_node *before = nuc_cm_place(&v.out);
     align(c, &v, &node->vals[0], false, before);
-    struct nuc_node *div =
-        nuc_emit(c->g, before, NUC_OP_CORTEXM_DIV, v.out.value,
-                 NUC_ARGS(nuc_node_arg(v.a.node), nuc_int_arg(v.a.zero_point), nuc_node_arg(v.b.node),
-                          nuc_int_arg(v.b.zero_point), nuc_int_arg(v.out.params.zero_point),
-                          nuc_float_arg(v.a.scale / (v.b.scale * v.out.params.scale))));
+    struct nuc_node *div = nuc_emit(c->g, before, NUC_OP_CORTEXM_DIV, v.out.value,
+                                    NUC_ARGS(v.a.node, v.a.zero_point, v.b.node, v.b.zero_point,
+                                             v.out.params.zero_point, v.a.scale / (v.b.scale * v.out.params.scale)));
     nuc_cm_replace(c, &v.out, div);
     return true;
 }
@@ -242,7 +228,7 @@ bool nuc_cm_lower_extreme(struct nuc_cm *c, struct nuc_node *node)
         a = nuc_cm_contiguous(c, a, before);
         b = nuc_cm_contiguous(c, b, before);
     }
-    nuc_cm_replace(c, &v.out, nuc_emit(c->g, before, op, v.out.value, NUC_ARGS(nuc_node_arg(a), nuc_node_arg(b))));
+    nuc_cm_replace(c, &v.out, nuc_emit(c->g, before, op, v.out.value, NUC_ARGS(a, b)));
     return true;
 }
 
@@ -265,10 +251,9 @@ static struct nuc_node *emit_softmax(struct nuc_cm *c, struct nuc_node *value, c
     double term = ldexp((double)((1 << integer_bits) - 1), 31 - integer_bits - m.shift);
     struct softmax s = {m.multiplier, m.shift, -(int64_t)floor(term)};
 
-    return nuc_emit(c->g, before, NUC_OP_CORTEXM_SOFTMAX, u->out.value,
-                    NUC_ARGS(nuc_node_arg(value), nuc_int_arg(dim), nuc_int_arg(u->in.zero_point),
-                             nuc_int_arg(u->out.params.zero_point), nuc_int_arg(s.multiplier), nuc_int_arg(s.shift),
-                             nuc_int_arg(s.diff_min)));
+    return nuc_emit(
+        c->g, before, NUC_OP_CORTEXM_SOFTMAX, u->out.value,
+        NUC_ARGS(value, dim, u->in.zero_point, u->out.params.zero_point, s.multiplier, s.shift, s.diff_min));
 }
 
 /* The kernel goes along the last dimension of contiguous memory. */
@@ -337,9 +322,8 @@ bool nuc_cm_lower_prelu(struct nuc_cm *c, struct nuc_node *node)
     struct nuc_multiplier negative = nuc_cm_multiplier(v.a.scale * v.b.scale / v.out.params.scale);
     struct nuc_node *prelu =
         nuc_emit(c->g, nuc_cm_place(&v.out), NUC_OP_NUCLEON_PRELU, v.out.value,
-                 NUC_ARGS(nuc_node_arg(v.a.node), nuc_node_arg(v.b.node), nuc_int_arg(v.a.zero_point),
-                          nuc_int_arg(v.out.params.zero_point), nuc_int_arg(positive.multiplier),
-                          nuc_int_arg(positive.shift), nuc_int_arg(negative.multiplier), nuc_int_arg(negative.shift)));
+                 NUC_ARGS(v.a.node, v.b.node, v.a.zero_point, v.out.params.zero_point, positive.multiplier,
+                          positive.shift, negative.multiplier, negative.shift));
     nuc_cm_replace(c, &v.out, prelu);
     return true;
 }
@@ -402,8 +386,7 @@ bool nuc_cm_lower_clamp(struct nuc_cm *c, struct nuc_node *node)
         return true;
     struct nuc_node *clamped = in.node;
     if (c->options->reference_compat)
-        clamped = nuc_emit(c->g, nuc_cm_place(&r), NUC_OP_CLAMP, r.value,
-                           NUC_ARGS(nuc_node_arg(in.node), nuc_int_arg(r.low), nuc_int_arg(r.high)));
+        clamped = nuc_emit(c->g, nuc_cm_place(&r), NUC_OP_CLAMP, r.value, NUC_ARGS(in.node, r.low, r.high));
     else if (nuc_cm_is_clamped(&r))
         return false;
     nuc_cm_replace(c, &r, clamped);

@@ -286,8 +286,7 @@ static struct nuc_node *lower_transposed(struct nuc_cm *c, const struct nuc_node
     /* Groups, dilation, output padding, or what ExecuTorch's kernel gets wrong: a kernel of our own. */
     return nuc_emit(c->g, before, NUC_OP_NUCLEON_TRANSPOSE_CONV2D, v->out.value,
                     NUC_ARGS(FIRST_ARGS(in), NUC_PAIR_ARG(v->stride), NUC_PAIR_ARG(v->padding),
-                             NUC_PAIR_ARG(v->output_padding), NUC_PAIR_ARG(v->dilation), nuc_int_arg(v->groups),
-                             LAST_ARGS));
+                             NUC_PAIR_ARG(v->output_padding), NUC_PAIR_ARG(v->dilation), v->groups, LAST_ARGS));
 }
 
 bool nuc_cm_lower_convolution(struct nuc_cm *c, struct nuc_node *node)

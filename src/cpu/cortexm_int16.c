@@ -36,9 +36,8 @@ static struct nuc_node *emit_halves(struct nuc_cm *c, const struct nuc_cm_unary 
         nuc_cm_constant(c, u->out.value, "_slope", NUC_I8, &one, 1, nuc_copy(c->g->cx, &slope, 1));
 
     return nuc_emit(c->g, before, NUC_OP_NUCLEON_PRELU, u->out.value,
-                    NUC_ARGS(nuc_node_arg(u->in.node), nuc_node_arg(slopes), nuc_int_arg(0), nuc_int_arg(0),
-                             nuc_int_arg(p.multiplier), nuc_int_arg(p.shift),
-                             nuc_int_arg(below < 0 ? -(int64_t)n.multiplier : n.multiplier), nuc_int_arg(n.shift)));
+                    NUC_ARGS(u->in.node, slopes, 0, 0, p.multiplier, p.shift,
+                             below < 0 ? -(int64_t)n.multiplier : n.multiplier, n.shift));
 }
 
 /* Steps of the input as units of 1 / 12288: a number of 15 bits, shifted. LiteRT takes what is near some powers of two
@@ -64,9 +63,8 @@ static struct nuc_node *emit_sigmoid(struct nuc_cm *c, const struct nuc_cm_unary
 
     if (m.multiplier == 0 || !nuc_numbers_equal(u->out.params.scale, 0x1p-15))
         return NULL;
-    return nuc_emit(
-        c->g, before, NUC_OP_NUCLEON_SIGMOID, u->out.value,
-        NUC_ARGS(nuc_node_arg(u->in.node), nuc_int_arg(m.multiplier), nuc_int_arg(m.shift), nuc_bool_arg(is_tanh)));
+    return nuc_emit(c->g, before, NUC_OP_NUCLEON_SIGMOID, u->out.value,
+                    NUC_ARGS(u->in.node, m.multiplier, m.shift, nuc_bool_arg(is_tanh)));
 }
 
 static struct nuc_node *emit_leaky_relu(struct nuc_cm *c, const struct nuc_cm_unary *u, const struct nuc_node *node,
@@ -191,6 +189,5 @@ struct nuc_node *nuc_cm_emit_wide_softmax(struct nuc_cm *c, struct nuc_node *val
     struct nuc_node *reciprocals = add_table(c, u->out.value, "_reciprocals", 1.0f / UINT16_MAX, INT16_MIN, reciprocal);
 
     return nuc_emit(c->g, before, NUC_OP_NUCLEON_SOFTMAX, u->out.value,
-                    NUC_ARGS(nuc_node_arg(value), nuc_int_arg(dim), nuc_node_arg(exponentials),
-                             nuc_node_arg(reciprocals), nuc_int_arg(m.multiplier), nuc_int_arg(m.shift)));
+                    NUC_ARGS(value, dim, exponentials, reciprocals, m.multiplier, m.shift));
 }

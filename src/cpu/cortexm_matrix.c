@@ -51,12 +51,10 @@ static struct nuc_node *emit_pixels(struct nuc_cm *c, struct nuc_node *node, con
     const struct nuc_pair ones = {1, 1};
     const int64_t sides[4] = {0, 0, 0, 0};
     bool int8 = l->in.dtype == NUC_I8;
-    struct nuc_node *conv =
-        nuc_emit(c->g, before, int8 ? NUC_OP_CORTEXM_CONV2D : NUC_OP_NUCLEON_CONV2D, l->out.value,
-                 NUC_ARGS(nuc_node_arg(in), nuc_node_arg(kernel), nuc_node_arg(l->bias), NUC_PAIR_ARG(ones),
-                          nuc_ints_arg(sides, int8 ? 2 : 4), NUC_PAIR_ARG(ones), nuc_int_arg(-l->in.zero_point),
-                          nuc_int_arg(l->out.params.zero_point), nuc_node_arg(multipliers), nuc_node_arg(shifts),
-                          nuc_int_arg(l->out.low), nuc_int_arg(l->out.high)));
+    struct nuc_node *conv = nuc_emit(c->g, before, int8 ? NUC_OP_CORTEXM_CONV2D : NUC_OP_NUCLEON_CONV2D, l->out.value,
+                                     NUC_ARGS(in, kernel, l->bias, NUC_PAIR_ARG(ones),
+                                              nuc_ints_arg(sides, int8 ? 2 : 4), NUC_PAIR_ARG(ones), -l->in.zero_point,
+                                              l->out.params.zero_point, multipliers, shifts, l->out.low, l->out.high));
     nuc_cm_scratch(c->g, conv, NUC_ARG(CORTEXM_CONV2D, scratch), nuc_cm_conv_scratch(c->options->cpu, conv));
     return nuc_cm_view(c, nuc_cm_as_nhwc(c, conv, before), out.sizes, out.rank, before);
 }
@@ -71,11 +69,9 @@ static struct nuc_node *emit_rows(struct nuc_cm *c, const struct nuc_node *node,
     struct nuc_node *sum = sums ? kernel_sum(c, node, l, weight) : NULL;
 
     return nuc_emit(c->g, before, NUC_OP_CORTEXM_LINEAR, l->out.value,
-                    NUC_ARGS(nuc_node_arg(in), nuc_node_arg(weight), nuc_node_arg(sums ? NULL : l->bias),
-                             nuc_node_arg(sum), nuc_int_arg(-l->in.zero_point), nuc_int_arg(-l->weight.zero_point),
-                             nuc_int_arg(l->out.params.zero_point), nuc_ints_arg((const int64_t[]){m.multiplier}, 1),
-                             nuc_ints_arg((const int64_t[]){m.shift}, 1), nuc_int_arg(l->out.high),
-                             nuc_int_arg(l->out.low)));
+                    NUC_ARGS(in, weight, sums ? NULL : l->bias, sum, -l->in.zero_point, -l->weight.zero_point,
+                             l->out.params.zero_point, nuc_ints_arg((const int64_t[]){m.multiplier}, 1),
+                             nuc_ints_arg((const int64_t[]){m.shift}, 1), l->out.high, l->out.low));
 }
 
 struct nuc_node *nuc_cm_sum_rows(struct nuc_cm *c, const struct nuc_node *node, const struct nuc_cm_unary *u,
@@ -96,8 +92,7 @@ struct nuc_node *nuc_cm_sum_rows(struct nuc_cm *c, const struct nuc_node *node, 
     struct nuc_node *columns = nuc_cm_view(c, x, (const int64_t[]){1, rows, count}, 3, before);
     struct nuc_node *product =
         nuc_emit(c->g, before, NUC_OP_CORTEXM_BATCH_MATMUL, u->out.value,
-                 NUC_ARGS(nuc_node_arg(one), nuc_int_arg(0), nuc_node_arg(columns), nuc_int_arg(-u->in.zero_point),
-                          nuc_int_arg(u->out.params.zero_point), nuc_int_arg(m.multiplier), nuc_int_arg(m.shift)));
+                 NUC_ARGS(one, 0, columns, -u->in.zero_point, u->out.params.zero_point, m.multiplier, m.shift));
     nuc_cm_scratch(c->g, product, NUC_ARG(CORTEXM_BATCH_MATMUL, scratch),
                    c->options->cpu->scratch->matmul_bytes * (size_t)rows);
     return product;
@@ -213,10 +208,9 @@ static struct nuc_node *emit_product(struct nuc_cm *c, const struct nuc_node *no
                                ? nuc_cm_permuted_constant(c, node, "_rhs_transposed", b, (const uint8_t[]){0, 2, 1})
                                : nuc_cm_transpose(c, b, (const int64_t[]){0, 2, 1}, before);
     a = nuc_cm_contiguous(c, a, before);
-    struct nuc_node *bmm = nuc_emit(c->g, before, NUC_OP_CORTEXM_BATCH_MATMUL, p->out.value,
-                                    NUC_ARGS(nuc_node_arg(a), nuc_int_arg(-p->a.zero_point), nuc_node_arg(rhs),
-                                             nuc_int_arg(-p->b.zero_point), nuc_int_arg(p->out.params.zero_point),
-                                             nuc_int_arg(m.multiplier), nuc_int_arg(m.shift)));
+    struct nuc_node *bmm =
+        nuc_emit(c->g, before, NUC_OP_CORTEXM_BATCH_MATMUL, p->out.value,
+                 NUC_ARGS(a, -p->a.zero_point, rhs, -p->b.zero_point, p->out.params.zero_point, m.multiplier, m.shift));
     nuc_cm_scratch(c->g, bmm, NUC_ARG(CORTEXM_BATCH_MATMUL, scratch),
                    c->options->cpu->scratch->matmul_bytes * (size_t)rhs->vals[0].sizes[1]);
     return bmm;

@@ -67,7 +67,7 @@ bool nuc_cm_lower_view(struct nuc_cm *c, struct nuc_node *node)
         in = nuc_cm_copy(c, in, before);
         nuc_cm_name_contiguous(c, in);
     }
-    finish(c, node, &m, folded(c, nuc_emit_like(c->g, before, node, NUC_ARGS(nuc_node_arg(in)))));
+    finish(c, node, &m, folded(c, nuc_emit_like(c->g, before, node, NUC_ARGS(in))));
     return true;
 }
 
@@ -102,8 +102,7 @@ bool nuc_cm_lower_permute(struct nuc_cm *c, struct nuc_node *node)
     bool as_it_is = in_place || c->options->reference_compat || nuc_is_static(m.in.node);
     struct nuc_node *before = nuc_cm_place(&m.out);
     struct nuc_node *value = as_it_is ? m.in.node : nuc_cm_contiguous(c, m.in.node, before);
-    struct nuc_node *permuted =
-        nuc_emit(c->g, before, op, node, NUC_ARGS(nuc_node_arg(value), nuc_ints_arg(perm, in->rank)));
+    struct nuc_node *permuted = nuc_emit(c->g, before, op, node, NUC_ARGS(value, nuc_ints_arg(perm, in->rank)));
     if (in_place) {
         placed.dtype = m.in.dtype;
         nuc_set_val(c->g, permuted, &placed);
@@ -122,13 +121,13 @@ bool nuc_cm_lower_slice(struct nuc_cm *c, struct nuc_node *node)
         return false;
     struct nuc_node *before = nuc_cm_place(&m.out);
     if (c->options->reference_compat || !nuc_cm_is_nhwc(m.in.node)) {
-        finish(c, node, &m, folded(c, nuc_emit_like(c->g, before, node, NUC_ARGS(nuc_node_arg(m.in.node)))));
+        finish(c, node, &m, folded(c, nuc_emit_like(c->g, before, node, NUC_ARGS(m.in.node))));
         return true;
     }
     struct nuc_node *view = nuc_cm_as_nhwc(c, m.in.node, before);
     int64_t dim = nuc_cm_nhwc_dim(nuc_integer(node, NUC_ARG(SLICE, dim), 0));
     struct nuc_node *slice = nuc_emit(c->g, before, NUC_OP_SLICE, node,
-                                      NUC_ARGS(nuc_node_arg(view), nuc_int_arg(dim), node->args[NUC_ARG(SLICE, start)],
+                                      NUC_ARGS(view, dim, node->args[NUC_ARG(SLICE, start)],
                                                node->args[NUC_ARG(SLICE, end)], node->args[NUC_ARG(SLICE, step)]));
     finish(c, node, &m, nuc_cm_as_nchw(c, slice, before));
     return true;
@@ -149,8 +148,7 @@ bool nuc_cm_lower_flip(struct nuc_cm *c, struct nuc_node *node)
         int64_t dim = nuc_positive_dim(list->u.ints[i], node->vals[0].rank);
         dims[i] = nhwc ? nuc_cm_nhwc_dim(dim) : dim;
     }
-    struct nuc_node *flip =
-        nuc_emit(c->g, before, NUC_OP_FLIP, node, NUC_ARGS(nuc_node_arg(in), nuc_ints_arg(dims, list->count)));
+    struct nuc_node *flip = nuc_emit(c->g, before, NUC_OP_FLIP, node, NUC_ARGS(in, nuc_ints_arg(dims, list->count)));
     finish(c, node, &m, nhwc ? nuc_cm_as_nchw(c, flip, before) : flip);
     return true;
 }
@@ -176,9 +174,8 @@ bool nuc_cm_lower_slice_scatter(struct nuc_cm *c, struct nuc_node *node)
     }
     struct nuc_node *value =
         nuc_emit(c->g, before, NUC_OP_SLICE_SCATTER, node,
-                 NUC_ARGS(nuc_node_arg(self), nuc_node_arg(part), nuc_int_arg(nhwc ? nuc_cm_nhwc_dim(dim) : dim),
-                          node->args[NUC_ARG(SLICE_SCATTER, start)], node->args[NUC_ARG(SLICE_SCATTER, end)],
-                          node->args[NUC_ARG(SLICE_SCATTER, step)]));
+                 NUC_ARGS(self, part, nhwc ? nuc_cm_nhwc_dim(dim) : dim, node->args[NUC_ARG(SLICE_SCATTER, start)],
+                          node->args[NUC_ARG(SLICE_SCATTER, end)], node->args[NUC_ARG(SLICE_SCATTER, step)]));
     nuc_cm_replace(c, &v.out, nhwc ? nuc_cm_as_nchw(c, value, before) : value);
     return true;
 }
@@ -236,9 +233,8 @@ bool nuc_cm_lower_cat(struct nuc_cm *c, struct nuc_node *node)
             value = nuc_cm_contiguous(c, value, before);
         values[i] = value;
     }
-    struct nuc_node *cat =
-        nuc_emit(c->g, before, node->op, node,
-                 NUC_ARGS(nuc_nodes_arg(values, list->count), nuc_int_arg(nhwc ? nuc_cm_nhwc_dim(dim) : dim)));
+    struct nuc_node *cat = nuc_emit(c->g, before, node->op, node,
+                                    NUC_ARGS(nuc_nodes_arg(values, list->count), nhwc ? nuc_cm_nhwc_dim(dim) : dim));
     nuc_cm_replace(c, &out, nhwc ? nuc_cm_as_nchw(c, cat, before) : cat);
     return true;
 }
@@ -365,7 +361,7 @@ bool nuc_cm_lower_clone(struct nuc_cm *c, struct nuc_node *node)
         return false;
     struct nuc_node *before = nuc_cm_place(&m.out);
     finish(c, node, &m,
-           c->options->reference_compat ? nuc_emit_like(c->g, before, node, NUC_ARGS(nuc_node_arg(m.in.node)))
+           c->options->reference_compat ? nuc_emit_like(c->g, before, node, NUC_ARGS(m.in.node))
                                         : nuc_cm_in_order(c, m.in.node, &node->vals[0], before));
     return true;
 }

@@ -67,14 +67,12 @@ bool nuc_cm_lower_layer_norm(struct nuc_cm *c, struct nuc_node *node)
     struct nuc_node *in = nuc_cm_contiguous(c, u.in.node, before);
     if (rms)
         norm = nuc_emit(c->g, before, NUC_OP_NUCLEON_RMS_NORM, u.out.value,
-                        NUC_ARGS(nuc_node_arg(in), nuc_node_arg(affine[0]), nuc_int_arg(u.in.zero_point),
-                                 nuc_int_arg(u.out.params.zero_point),
-                                 nuc_float_arg(eps_in_steps(&u, node, NUC_ARG(RMS_NORM, eps)))));
+                        NUC_ARGS(in, affine[0], u.in.zero_point, u.out.params.zero_point,
+                                 eps_in_steps(&u, node, NUC_ARG(RMS_NORM, eps))));
     else
         norm = nuc_emit(c->g, before, NUC_OP_NUCLEON_LAYER_NORM, u.out.value,
-                        NUC_ARGS(nuc_node_arg(in), nuc_node_arg(affine[0]), nuc_node_arg(affine[1]),
-                                 nuc_int_arg(u.out.params.zero_point),
-                                 nuc_float_arg(eps_in_steps(&u, node, NUC_ARG(NATIVE_LAYER_NORM, eps)))));
+                        NUC_ARGS(in, affine[0], affine[1], u.out.params.zero_point,
+                                 eps_in_steps(&u, node, NUC_ARG(NATIVE_LAYER_NORM, eps))));
     nuc_cm_replace(c, &u.out, norm);
     return true;
 }
@@ -97,9 +95,8 @@ bool nuc_cm_lower_group_norm(struct nuc_cm *c, struct nuc_node *node)
     struct nuc_node *before = nuc_cm_place(&u.out);
     struct nuc_node *in = nuc_cm_is_nhwc(u.in.node) ? u.in.node : nuc_cm_contiguous(c, u.in.node, before);
     struct nuc_node *norm = nuc_emit(c->g, before, NUC_OP_NUCLEON_GROUP_NORM, u.out.value,
-                                     NUC_ARGS(nuc_node_arg(in), nuc_int_arg(groups), nuc_node_arg(affine[0]),
-                                              nuc_node_arg(affine[1]), nuc_int_arg(u.out.params.zero_point),
-                                              nuc_float_arg(eps_in_steps(&u, node, NUC_ARG(NATIVE_GROUP_NORM, eps)))));
+                                     NUC_ARGS(in, groups, affine[0], affine[1], u.out.params.zero_point,
+                                              eps_in_steps(&u, node, NUC_ARG(NATIVE_GROUP_NORM, eps))));
     nuc_cm_replace(c, &u.out, norm);
     return true;
 }
@@ -119,10 +116,9 @@ bool nuc_cm_lower_log_softmax(struct nuc_cm *c, struct nuc_node *node)
         values[i] = (float)exp(-(i < 256 ? i : (i - 256) * 256) * u.in.scale);
     struct nuc_node *softmax =
         nuc_emit(c->g, nuc_cm_place(&u.out), NUC_OP_NUCLEON_LOG_SOFTMAX, u.out.value,
-                 NUC_ARGS(nuc_node_arg(u.in.node), nuc_int_arg(nuc_integer(node, NUC_ARG(NATIVE_LOG_SOFTMAX, dim), -1)),
-                          nuc_node_arg(nuc_cm_constant(c, u.out.value, "_exponentials", NUC_F32, &count, 1, values)),
-                          nuc_int_arg(u.out.params.zero_point), nuc_float_arg(u.in.scale / u.out.params.scale),
-                          nuc_float_arg(1 / u.out.params.scale)));
+                 NUC_ARGS(u.in.node, nuc_integer(node, NUC_ARG(NATIVE_LOG_SOFTMAX, dim), -1),
+                          nuc_cm_constant(c, u.out.value, "_exponentials", NUC_F32, &count, 1, values),
+                          u.out.params.zero_point, u.in.scale / u.out.params.scale, 1 / u.out.params.scale));
     nuc_cm_replace(c, &u.out, softmax);
     return true;
 }

@@ -77,9 +77,8 @@ static struct nuc_node *maximum_of_parts(struct nuc_cm *c, struct nuc_node *imag
         for (int64_t x = 0; x < w->kernel.w; x++) {
             int64_t left = x * w->dilation.w;
             struct nuc_node *part = nuc_cm_slice(c, rows, 2, left, left + width, w->stride.w, before);
-            largest = largest == NULL ? part
-                                      : nuc_emit(c->g, before, NUC_OP_CORTEXM_MAXIMUM, image,
-                                                 NUC_ARGS(nuc_node_arg(largest), nuc_node_arg(part)));
+            largest =
+                largest == NULL ? part : nuc_emit(c->g, before, NUC_OP_CORTEXM_MAXIMUM, image, NUC_ARGS(largest, part));
         }
     }
     return nuc_cm_as_nchw(c, largest, before);
@@ -149,11 +148,10 @@ bool nuc_cm_lower_max_pool(struct nuc_cm *c, struct nuc_node *node)
     struct nuc_node *before = nuc_cm_place(&u.out), *in = nuc_cm_channels_last(c, u.in.node, before);
     if (ceil_mode)
         in = pad_for_windows(c, in, &w, &u.out.value->vals[0], before);
-    struct nuc_node *pool =
-        nuc_emit(c->g, before, NUC_OP_CORTEXM_MAX_POOL2D, u.out.value,
-                 NUC_ARGS(nuc_node_arg(in), NUC_PAIR_ARG(w.kernel), NUC_PAIR_ARG(w.stride), NUC_PAIR_ARG(w.padding),
-                          NUC_PAIR_ARG(w.dilation), nuc_bool_arg(false), nuc_int_arg(u.in.zero_point),
-                          nuc_int_arg(u.in.zero_point), nuc_int_arg(u.out.low), nuc_int_arg(u.out.high)));
+    struct nuc_node *pool = nuc_emit(c->g, before, NUC_OP_CORTEXM_MAX_POOL2D, u.out.value,
+                                     NUC_ARGS(in, NUC_PAIR_ARG(w.kernel), NUC_PAIR_ARG(w.stride),
+                                              NUC_PAIR_ARG(w.padding), NUC_PAIR_ARG(w.dilation), nuc_bool_arg(false),
+                                              u.in.zero_point, u.in.zero_point, u.out.low, u.out.high));
     nuc_cm_name_channels_last(c, pool);
     finish(c, &u, pool);
     return true;
@@ -189,9 +187,8 @@ static struct nuc_node *emit_avg_pool(struct nuc_cm *c, const struct nuc_cm_unar
         in = pad_image(c, in, w, w->padding, u->in.zero_point, before);
     struct nuc_node *pool =
         nuc_emit(c->g, before, op, u->out.value,
-                 NUC_ARGS(nuc_node_arg(in), NUC_PAIR_ARG(w->kernel), NUC_PAIR_ARG(w->stride), NUC_PAIR_ARG(w->padding),
-                          nuc_bool_arg(ceil_mode), nuc_int_arg(u->in.zero_point), nuc_int_arg(m.multiplier),
-                          nuc_int_arg(m.shift)));
+                 NUC_ARGS(in, NUC_PAIR_ARG(w->kernel), NUC_PAIR_ARG(w->stride), NUC_PAIR_ARG(w->padding),
+                          nuc_bool_arg(ceil_mode), u->in.zero_point, m.multiplier, m.shift));
     nuc_cm_scratch(c->g, pool, NUC_ARG(CORTEXM_AVG_POOL2D, scratch),
                    c->options->cpu->scratch->pool_bytes * (size_t)in->vals[0].sizes[1]);
     nuc_cm_name_channels_last(c, pool);
@@ -401,9 +398,8 @@ bool nuc_cm_lower_sum(struct nuc_cm *c, struct nuc_node *node)
         return lower_image_mean(c, node);
     if (sum == NULL)
         sum = nuc_emit(c->g, before, NUC_OP_NUCLEON_SUM, u.out.value,
-                       NUC_ARGS(nuc_node_arg(r.in), nuc_ints_arg(r.dims, r.n_dims), nuc_bool_arg(r.keepdim),
-                                nuc_int_arg(u.in.zero_point), nuc_int_arg(u.out.params.zero_point),
-                                nuc_int_arg(m.multiplier), nuc_int_arg(m.shift)));
+                       NUC_ARGS(r.in, nuc_ints_arg(r.dims, r.n_dims), nuc_bool_arg(r.keepdim), u.in.zero_point,
+                                u.out.params.zero_point, m.multiplier, m.shift));
     nuc_cm_replace(c, &u.out, settle(c, node, &r, sum));
     return true;
 }
@@ -455,10 +451,10 @@ bool nuc_cm_lower_var(struct nuc_cm *c, struct nuc_node *node)
         return false;
     struct nuc_node *before = nuc_cm_place(&u.out);
     struct reduction r = prepare(c, node, &u, nuc_flag(node, NUC_ARG(VAR, keepdim)), before);
-    struct nuc_node *var = nuc_emit(c->g, before, NUC_OP_NUCLEON_VAR, u.out.value,
-                                    NUC_ARGS(nuc_node_arg(r.in), nuc_ints_arg(r.dims, r.n_dims),
-                                             nuc_bool_arg(r.keepdim), nuc_int_arg(u.out.params.zero_point),
-                                             nuc_float_arg(u.in.scale * u.in.scale / (divisor * u.out.params.scale))));
+    struct nuc_node *var =
+        nuc_emit(c->g, before, NUC_OP_NUCLEON_VAR, u.out.value,
+                 NUC_ARGS(r.in, nuc_ints_arg(r.dims, r.n_dims), nuc_bool_arg(r.keepdim), u.out.params.zero_point,
+                          u.in.scale * u.in.scale / (divisor * u.out.params.scale)));
     nuc_cm_replace(c, &u.out, settle(c, node, &r, var));
     return true;
 }
@@ -484,9 +480,8 @@ bool nuc_cm_lower_reduce_extreme(struct nuc_cm *c, struct nuc_node *node)
         return false;
     struct nuc_node *before = nuc_cm_place(&u.out);
     struct reduction r = prepare(c, node, &u, nuc_flag(node, KEEPDIM), before);
-    struct nuc_node *extreme =
-        nuc_emit(c->g, before, node->op, u.out.value,
-                 NUC_ARGS(nuc_node_arg(r.in), nuc_ints_arg(r.dims, r.n_dims), nuc_bool_arg(r.keepdim)));
+    struct nuc_node *extreme = nuc_emit(c->g, before, node->op, u.out.value,
+                                        NUC_ARGS(r.in, nuc_ints_arg(r.dims, r.n_dims), nuc_bool_arg(r.keepdim)));
     finish(c, &u, settle(c, node, &r, extreme));
     return true;
 }
@@ -517,7 +512,7 @@ bool nuc_cm_lower_bilinear(struct nuc_cm *c, struct nuc_node *node)
     struct nuc_node *before = nuc_cm_place(&u.out), *in = nuc_cm_channels_last(c, u.in.node, before);
     finish(c, &u,
            nuc_emit(c->g, before, NUC_OP_NUCLEON_RESIZE_BILINEAR, u.out.value,
-                    NUC_ARGS(nuc_node_arg(in), nuc_ints_arg(node->vals[0].sizes + 2, 2),
+                    NUC_ARGS(in, nuc_ints_arg(node->vals[0].sizes + 2, 2),
                              nuc_bool_arg(nuc_flag(node, NUC_ARG(UPSAMPLE_BILINEAR, align_corners))))));
     return true;
 }
@@ -534,9 +529,9 @@ bool nuc_cm_lower_nearest(struct nuc_cm *c, struct nuc_node *node)
         scales_fit(node, NUC_ARG(UPSAMPLE_NEAREST, scale_factors))) {
         struct nuc_node *in = nuc_cm_channels_last(c, u.in.node, before);
         resize = nuc_emit(c->g, before, NUC_OP_NUCLEON_RESIZE_NEAREST, u.out.value,
-                          NUC_ARGS(nuc_node_arg(in), nuc_ints_arg(node->vals[0].sizes + 2, 2)));
+                          NUC_ARGS(in, nuc_ints_arg(node->vals[0].sizes + 2, 2)));
     } else {
-        resize = nuc_emit_like(c->g, before, node, NUC_ARGS(nuc_node_arg(u.in.node)));
+        resize = nuc_emit_like(c->g, before, node, NUC_ARGS(u.in.node));
     }
     finish(c, &u, resize);
     return true;
@@ -572,8 +567,7 @@ static bool read_grid(struct nuc_cm *c, const struct nuc_node *node, struct nuc_
         grid->node = nuc_cm_constant(c, value, "_positions", NUC_I16, value->vals[0].sizes, 4, q);
     } else {
         grid->node = nuc_emit(c->g, before, NUC_OP_QUANTIZE_PER_TENSOR, value,
-                              NUC_ARGS(nuc_node_arg(value), nuc_float_arg(grid->scale), nuc_int_arg(0),
-                                       nuc_int_arg(INT16_MIN), nuc_int_arg(INT16_MAX), nuc_dtype_arg(NUC_I16)));
+                              NUC_ARGS(value, grid->scale, 0, INT16_MIN, INT16_MAX, nuc_dtype_arg(NUC_I16)));
     }
     return true;
 }
@@ -612,8 +606,8 @@ bool nuc_cm_lower_grid_sampler(struct nuc_cm *c, struct nuc_node *node)
         return false;
     finish(c, &u,
            nuc_emit(c->g, before, NUC_OP_NUCLEON_GRID_SAMPLER, u.out.value,
-                    NUC_ARGS(nuc_node_arg(u.in.node), nuc_node_arg(grid.node), nuc_int_arg(mode),
-                             *nuc_arg_at(node, NUC_ARG(GRID_SAMPLER_2D, padding_mode)), nuc_bool_arg(align_corners),
-                             nuc_int_arg(u.in.zero_point), nuc_ints_arg(steps, 2), nuc_ints_arg(starts, 2))));
+                    NUC_ARGS(u.in.node, grid.node, mode, *nuc_arg_at(node, NUC_ARG(GRID_SAMPLER_2D, padding_mode)),
+                             nuc_bool_arg(align_corners), u.in.zero_point, nuc_ints_arg(steps, 2),
+                             nuc_ints_arg(starts, 2))));
     return true;
 }

@@ -259,11 +259,9 @@ struct nuc_node *nuc_cm_emit_requantize(struct nuc_cm *c, const struct nuc_cm_va
 {
     const struct nuc_multiplier m = nuc_multiplier_from_scale(ratio);
     const struct nuc_node *like = to->params.node != NULL ? to->params.node : from->node;
-    struct nuc_node *node =
-        nuc_emit(c->g, before, NUC_OP_NUCLEON_REQUANTIZE, like,
-                 NUC_ARGS(nuc_node_arg(from->node), nuc_int_arg(from->zero_point), nuc_int_arg(to->params.zero_point),
-                          nuc_int_arg(m.multiplier), nuc_int_arg(m.shift), nuc_int_arg(to->low), nuc_int_arg(to->high),
-                          nuc_dtype_arg(to->params.dtype)));
+    struct nuc_node *node = nuc_emit(c->g, before, NUC_OP_NUCLEON_REQUANTIZE, like,
+                                     NUC_ARGS(from->node, from->zero_point, to->params.zero_point, m.multiplier,
+                                              m.shift, to->low, to->high, nuc_dtype_arg(to->params.dtype)));
 
     return node;
 }
@@ -315,7 +313,7 @@ struct nuc_node *nuc_cm_view(struct nuc_cm *c, struct nuc_node *value, const int
 
     if (nuc_same_sizes(&wanted, &contiguous->vals[0]))
         return contiguous;
-    return nuc_emit(c->g, before, NUC_OP_VIEW, value, NUC_ARGS(nuc_node_arg(contiguous), nuc_ints_arg(sizes, rank)));
+    return nuc_emit(c->g, before, NUC_OP_VIEW, value, NUC_ARGS(contiguous, nuc_ints_arg(sizes, rank)));
 }
 
 struct nuc_node *nuc_cm_transpose(struct nuc_cm *c, struct nuc_node *value, const int64_t *perm,
@@ -324,22 +322,20 @@ struct nuc_node *nuc_cm_transpose(struct nuc_cm *c, struct nuc_node *value, cons
     struct nuc_node *contiguous = nuc_cm_contiguous(c, value, before);
 
     return nuc_emit(c->g, before, value->vals[0].dtype == NUC_I8 ? NUC_OP_CORTEXM_TRANSPOSE : NUC_OP_PERMUTE, value,
-                    NUC_ARGS(nuc_node_arg(contiguous), nuc_ints_arg(perm, value->vals[0].rank)));
+                    NUC_ARGS(contiguous, nuc_ints_arg(perm, value->vals[0].rank)));
 }
 
 struct nuc_node *nuc_cm_slice(struct nuc_cm *c, struct nuc_node *value, int64_t dim, int64_t start, int64_t end,
                               int64_t step, struct nuc_node *before)
 {
-    return nuc_emit(
-        c->g, before, NUC_OP_SLICE, value,
-        NUC_ARGS(nuc_node_arg(value), nuc_int_arg(dim), nuc_int_arg(start), nuc_int_arg(end), nuc_int_arg(step)));
+    return nuc_emit(c->g, before, NUC_OP_SLICE, value, NUC_ARGS(value, dim, start, end, step));
 }
 
 struct nuc_node *nuc_cm_pad(struct nuc_cm *c, struct nuc_node *value, const int64_t low[4], const int64_t high[4],
                             int64_t fill, struct nuc_node *before)
 {
     return nuc_emit(c->g, before, NUC_OP_CORTEXM_PAD, value,
-                    NUC_ARGS(nuc_node_arg(value), nuc_ints_arg(low, 4), nuc_ints_arg(high, 4), nuc_int_arg(fill)));
+                    NUC_ARGS(value, nuc_ints_arg(low, 4), nuc_ints_arg(high, 4), fill));
 }
 
 /* ---- layouts ---- */
@@ -421,8 +417,7 @@ void nuc_cm_name_channels_last(struct nuc_cm *c, struct nuc_node *value)
 static struct nuc_node *permute_view(struct nuc_cm *c, struct nuc_node *value, const int64_t dims[4],
                                      struct nuc_node *before)
 {
-    return nuc_emit(c->g, before, NUC_OP_NUCLEON_PERMUTE_VIEW, value,
-                    NUC_ARGS(nuc_node_arg(value), nuc_ints_arg(dims, 4)));
+    return nuc_emit(c->g, before, NUC_OP_NUCLEON_PERMUTE_VIEW, value, NUC_ARGS(value, nuc_ints_arg(dims, 4)));
 }
 
 struct nuc_node *nuc_cm_as_nhwc(struct nuc_cm *c, struct nuc_node *value, struct nuc_node *before)

@@ -21,8 +21,7 @@ static struct nuc_node *rows_view(struct cutting *t, struct nuc_node *value, uin
     if (rows.low == 0 && rows.high == value->vals[0].sizes[dim])
         return value;
     struct nuc_node *view =
-        nuc_emit(g, t->before, NUC_OP_NUCLEON_ROWS_VIEW, value,
-                 NUC_ARGS(nuc_node_arg(value), nuc_int_arg(dim), nuc_int_arg(rows.low), nuc_int_arg(rows.high)));
+        nuc_emit(g, t->before, NUC_OP_NUCLEON_ROWS_VIEW, value, NUC_ARGS(value, dim, rows.low, rows.high));
     struct nuc_meta meta = value->vals[0];
     meta.sizes[dim] = rows.high - rows.low;
     nuc_set_val(g, view, &meta);
@@ -117,7 +116,7 @@ static struct nuc_node *compute_fresh(struct cutting *t, const struct nuc_strip_
 
 static struct nuc_node *copy_of(struct cutting *t, struct nuc_node *value)
 {
-    struct nuc_node *copy = nuc_emit(t->cm.g, t->before, NUC_OP_NUCLEON_COPY, value, NUC_ARGS(nuc_node_arg(value)));
+    struct nuc_node *copy = nuc_emit(t->cm.g, t->before, NUC_OP_NUCLEON_COPY, value, NUC_ARGS(value));
 
     nuc_set_val(t->cm.g, copy, &value->vals[0]);
     return copy;
@@ -126,8 +125,7 @@ static struct nuc_node *copy_of(struct cutting *t, struct nuc_node *value)
 static struct nuc_node *join(struct cutting *t, struct nuc_node *like, uint32_t dim, struct nuc_node **parts,
                              uint32_t count)
 {
-    return nuc_emit(t->cm.g, t->before, NUC_OP_NUCLEON_JOINED_ROWS, like,
-                    NUC_ARGS(nuc_nodes_arg(parts, count), nuc_int_arg(dim)));
+    return nuc_emit(t->cm.g, t->before, NUC_OP_NUCLEON_JOINED_ROWS, like, NUC_ARGS(nuc_nodes_arg(parts, count), dim));
 }
 
 /* The rows of the strip, where they are not there from the one before: first what is kept, then the computed ones. */

@@ -35,7 +35,7 @@ static struct nuc_node *emit_table(struct nuc_cm *c, struct nuc_node *in, const 
     static const int64_t size = TABLE_SIZE;
     struct nuc_node *lut = nuc_cm_constant(c, like, "_lut", NUC_I8, &size, 1, nuc_copy(c->g->cx, table, TABLE_SIZE));
 
-    return nuc_emit(c->g, before, NUC_OP_CORTEXM_ACTIVATION, like, NUC_ARGS(nuc_node_arg(in), nuc_node_arg(lut)));
+    return nuc_emit(c->g, before, NUC_OP_CORTEXM_ACTIVATION, like, NUC_ARGS(in, lut));
 }
 
 struct nuc_node *nuc_cm_requantize(struct nuc_cm *c, const struct nuc_cm_value *from, const struct nuc_cm_value *to,
@@ -418,8 +418,7 @@ static bool lower_wide_chain(struct nuc_cm *c, struct chain *v, struct nuc_node 
     if (samples == NULL)
         return false;
     in.node = nuc_cm_requantize(c, &v->in, &in, before);
-    made.node = nuc_emit(c->g, before, NUC_OP_NUCLEON_FUNCTION, out->value,
-                         NUC_ARGS(nuc_node_arg(in.node), nuc_node_arg(samples)));
+    made.node = nuc_emit(c->g, before, NUC_OP_NUCLEON_FUNCTION, out->value, NUC_ARGS(in.node, samples));
     nuc_cm_replace(c, out, nuc_cm_requantize(c, &made, &out->params, before));
     return true;
 }
@@ -474,8 +473,7 @@ static struct nuc_node *truth_table(struct nuc_cm *c, struct chain *v, struct nu
     evaluate_int8(v, last, truths);
     struct nuc_node *table =
         nuc_cm_constant(c, last, "_truths", NUC_BOOL, &size, 1, nuc_copy(c->g->cx, truths, sizeof truths));
-    return nuc_emit(c->g, last->next, NUC_OP_NUCLEON_TEST, last,
-                    NUC_ARGS(nuc_node_arg(v->in.node), nuc_node_arg(table)));
+    return nuc_emit(c->g, last->next, NUC_OP_NUCLEON_TEST, last, NUC_ARGS(v->in.node, table));
 }
 
 static bool relation_of(enum nuc_op op, int64_t *relation)
@@ -502,10 +500,9 @@ static struct nuc_node *comparison(struct nuc_cm *c, struct nuc_node *node)
         return NULL;
     double twice_max = 2 * (a.scale > b.scale ? a.scale : b.scale);
     struct nuc_multiplier m = nuc_cm_multiplier(a.scale / twice_max), n = nuc_cm_multiplier(b.scale / twice_max);
-    return nuc_emit(c->g, node->next, NUC_OP_NUCLEON_COMPARE, node,
-                    NUC_ARGS(nuc_node_arg(a.node), nuc_int_arg(a.zero_point), nuc_int_arg(m.multiplier),
-                             nuc_int_arg(m.shift), nuc_node_arg(b.node), nuc_int_arg(b.zero_point),
-                             nuc_int_arg(n.multiplier), nuc_int_arg(n.shift), nuc_int_arg(relation)));
+    return nuc_emit(
+        c->g, node->next, NUC_OP_NUCLEON_COMPARE, node,
+        NUC_ARGS(a.node, a.zero_point, m.multiplier, m.shift, b.node, b.zero_point, n.multiplier, n.shift, relation));
 }
 
 bool nuc_cm_lower_truth(struct nuc_cm *c, struct nuc_node *node)

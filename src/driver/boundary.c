@@ -50,7 +50,7 @@ static struct nuc_node *permuted(struct nuc_graph *g, struct nuc_node *before, s
 {
     bool in_place = nuc_is_permuted_in_place(&value->vals[0], dims, as);
     enum nuc_op op = in_place ? NUC_OP_NUCLEON_PERMUTE_VIEW : NUC_OP_PERMUTE;
-    struct nuc_node *node = nuc_emit(g, before, op, value, NUC_ARGS(nuc_node_arg(value), nuc_ints_arg(dims, as->rank)));
+    struct nuc_node *node = nuc_emit(g, before, op, value, NUC_ARGS(value, nuc_ints_arg(dims, as->rank)));
 
     if (in_place)
         nuc_set_val(g, node, as);

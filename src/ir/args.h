@@ -82,14 +82,6 @@ struct nuc_bounds nuc_bounds_of(const struct nuc_node *node);
 /* Whether the node is one of those. */
 bool nuc_has_bounds(const struct nuc_node *node);
 
-/*
- * Arguments from position 0 on, as nuc_set_args(g, node, NUC_ARGS(nuc_node_arg(x), nuc_int_arg(3))): those of kind
- * NUC_ARG_NONE, like a node that is NULL, keep the schema's default.
- */
-#define NUC_ARGS(...)                                                                                                  \
-    (const struct nuc_arg[]){__VA_ARGS__}, sizeof((const struct nuc_arg[]){__VA_ARGS__}) / sizeof(struct nuc_arg)
-void nuc_set_args(struct nuc_graph *g, struct nuc_node *node, const struct nuc_arg *args, size_t count);
-
 static inline struct nuc_arg nuc_node_arg(struct nuc_node *node)
 {
     return (struct nuc_arg){.kind = node == NULL ? NUC_ARG_NONE : NUC_ARG_NODE, .u.node = node};
@@ -127,6 +119,53 @@ static inline struct nuc_arg nuc_bool_arg(bool b)
 {
     return (struct nuc_arg){.kind = NUC_ARG_BOOL, .u.b = b};
 }
+
+static inline struct nuc_arg nuc_same_arg(struct nuc_arg arg)
+{
+    return arg;
+}
+
+/*
+ * Arguments from position 0 on, as nuc_set_args(g, node, NUC_ARGS(x, 3)): nodes, numbers, and what functions above
+ * make. Those of kind NUC_ARG_NONE, like NULL, keep the schema's default. true and false are numbers in C:
+ * nuc_bool_arg(true).
+ */
+#define NUC_ARGS(...) (const struct nuc_arg[]){NUC_EACH_ARG(__VA_ARGS__)}, NUC_COUNT_ARGS(__VA_ARGS__)
+#define NUC_ARG_OF(x)                                                                                                  \
+    _Generic((x), struct nuc_arg: nuc_same_arg, struct nuc_node *: nuc_node_arg, void *: nuc_node_arg,                 \
+             double: nuc_float_arg, float: nuc_float_arg, bool: nuc_bool_arg, default: nuc_int_arg)(x)
+
+/* One after the other, up to 20. */
+#define NUC_EACH_ARG(...) NUC_ARGS_FROM(NUC_COUNT_ARGS(__VA_ARGS__))(__VA_ARGS__)
+#define NUC_ARGS_FROM(n) NUC_PASTE_ARGS(n)
+#define NUC_PASTE_ARGS(n) NUC_ARGS_##n
+#define NUC_COUNT_ARGS(...)                                                                                            \
+    NUC_TWENTY_FIRST(__VA_ARGS__, 20, 19, 18, 17, 16, 15, 14, 13, 12, 11, 10, 9, 8, 7, 6, 5, 4, 3, 2, 1, 0)
+#define NUC_TWENTY_FIRST(x1, x2, x3, x4, x5, x6, x7, x8, x9, x10, x11, x12, x13, x14, x15, x16, x17, x18, x19, x20, n, \
+                         ...)                                                                                          \
+    n
+#define NUC_ARGS_1(x) NUC_ARG_OF(x)
+#define NUC_ARGS_2(x, ...) NUC_ARG_OF(x), NUC_ARGS_1(__VA_ARGS__)
+#define NUC_ARGS_3(x, ...) NUC_ARG_OF(x), NUC_ARGS_2(__VA_ARGS__)
+#define NUC_ARGS_4(x, ...) NUC_ARG_OF(x), NUC_ARGS_3(__VA_ARGS__)
+#define NUC_ARGS_5(x, ...) NUC_ARG_OF(x), NUC_ARGS_4(__VA_ARGS__)
+#define NUC_ARGS_6(x, ...) NUC_ARG_OF(x), NUC_ARGS_5(__VA_ARGS__)
+#define NUC_ARGS_7(x, ...) NUC_ARG_OF(x), NUC_ARGS_6(__VA_ARGS__)
+#define NUC_ARGS_8(x, ...) NUC_ARG_OF(x), NUC_ARGS_7(__VA_ARGS__)
+#define NUC_ARGS_9(x, ...) NUC_ARG_OF(x), NUC_ARGS_8(__VA_ARGS__)
+#define NUC_ARGS_10(x, ...) NUC_ARG_OF(x), NUC_ARGS_9(__VA_ARGS__)
+#define NUC_ARGS_11(x, ...) NUC_ARG_OF(x), NUC_ARGS_10(__VA_ARGS__)
+#define NUC_ARGS_12(x, ...) NUC_ARG_OF(x), NUC_ARGS_11(__VA_ARGS__)
+#define NUC_ARGS_13(x, ...) NUC_ARG_OF(x), NUC_ARGS_12(__VA_ARGS__)
+#define NUC_ARGS_14(x, ...) NUC_ARG_OF(x), NUC_ARGS_13(__VA_ARGS__)
+#define NUC_ARGS_15(x, ...) NUC_ARG_OF(x), NUC_ARGS_14(__VA_ARGS__)
+#define NUC_ARGS_16(x, ...) NUC_ARG_OF(x), NUC_ARGS_15(__VA_ARGS__)
+#define NUC_ARGS_17(x, ...) NUC_ARG_OF(x), NUC_ARGS_16(__VA_ARGS__)
+#define NUC_ARGS_18(x, ...) NUC_ARG_OF(x), NUC_ARGS_17(__VA_ARGS__)
+#define NUC_ARGS_19(x, ...) NUC_ARG_OF(x), NUC_ARGS_18(__VA_ARGS__)
+#define NUC_ARGS_20(x, ...) NUC_ARG_OF(x), NUC_ARGS_19(__VA_ARGS__)
+
+void nuc_set_args(struct nuc_graph *g, struct nuc_node *node, const struct nuc_arg *args, size_t count);
 
 /* Equality of two numbers without a floating-point comparison that warns; a NaN equals everything. */
 static inline bool nuc_numbers_equal(double a, double b)

@@ -267,7 +267,7 @@ static struct nuc_node *hide(struct conversion *v, const struct nuc_node *from, 
         add_fixed(v, v->images[mask->id].value, NUC_OP_QUANTIZE_PER_TENSOR, "quantize_per_tensor", &quant);
     struct nuc_node *hidden = add_fixed(v, quantized, NUC_OP_DEQUANTIZE_PER_TENSOR, "dequantize_per_tensor", &quant);
     struct nuc_node *node = nuc_add_node(v->to, NULL, from->op, traced_name(v->to->cx, from));
-    nuc_set_args(v->to, node, NUC_ARGS(nuc_node_arg(scores), nuc_node_arg(hidden)));
+    nuc_set_args(v->to, node, NUC_ARGS(scores, hidden));
     nuc_infer_shape(v->to, node);
     nuc_made_of(node, from);
     node->origin = sum->origin;

@@ -14,13 +14,13 @@
 
 struct nuc_node *nuc_insert_unary(struct nuc_graph *g, struct nuc_node *node, enum nuc_op op, struct nuc_node *input)
 {
-    return nuc_emit(g, node, op, node, NUC_ARGS(nuc_node_arg(input)));
+    return nuc_emit(g, node, op, node, NUC_ARGS(input));
 }
 
 struct nuc_node *nuc_insert_binary(struct nuc_graph *g, struct nuc_node *node, enum nuc_op op, struct nuc_node *a,
                                    struct nuc_node *b)
 {
-    return nuc_emit(g, node, op, node, NUC_ARGS(nuc_node_arg(a), nuc_node_arg(b)));
+    return nuc_emit(g, node, op, node, NUC_ARGS(a, b));
 }
 
 /* ---- constants ---- */
@@ -137,20 +137,19 @@ struct nuc_node *nuc_insert_reshaped(struct nuc_graph *g, struct nuc_node *node,
 
     if (nuc_same_sizes(&input->vals[0], &wanted))
         return input;
-    return nuc_emit(g, node, NUC_OP_RESHAPE, node, NUC_ARGS(nuc_node_arg(input), nuc_ints_arg(sizes, rank)));
+    return nuc_emit(g, node, NUC_OP_RESHAPE, node, NUC_ARGS(input, nuc_ints_arg(sizes, rank)));
 }
 
 struct nuc_node *nuc_insert_with_dim(struct nuc_graph *g, struct nuc_node *node, enum nuc_op op, struct nuc_node *input,
                                      int64_t dim)
 {
-    return nuc_emit(g, node, op, node, NUC_ARGS(nuc_node_arg(input), nuc_int_arg(dim)));
+    return nuc_emit(g, node, op, node, NUC_ARGS(input, dim));
 }
 
 struct nuc_node *nuc_insert_permute(struct nuc_graph *g, struct nuc_node *node, struct nuc_node *input,
                                     const int64_t *dims)
 {
-    return nuc_emit(g, node, NUC_OP_PERMUTE, node,
-                    NUC_ARGS(nuc_node_arg(input), nuc_ints_arg(dims, input->vals[0].rank)));
+    return nuc_emit(g, node, NUC_OP_PERMUTE, node, NUC_ARGS(input, nuc_ints_arg(dims, input->vals[0].rank)));
 }
 
 struct nuc_node *nuc_insert_permuted(struct nuc_graph *g, struct nuc_node *node, struct nuc_node *input,
@@ -190,7 +189,7 @@ struct nuc_node *nuc_insert_moved_dims(struct nuc_graph *g, struct nuc_node *nod
 struct nuc_node *nuc_insert_expand(struct nuc_graph *g, struct nuc_node *node, struct nuc_node *input,
                                    const int64_t *sizes, uint32_t rank)
 {
-    return nuc_emit(g, node, NUC_OP_EXPAND, node, NUC_ARGS(nuc_node_arg(input), nuc_ints_arg(sizes, rank)));
+    return nuc_emit(g, node, NUC_OP_EXPAND, node, NUC_ARGS(input, nuc_ints_arg(sizes, rank)));
 }
 
 struct nuc_node *nuc_insert_expanded(struct nuc_graph *g, struct nuc_node *node, struct nuc_node *input,
@@ -215,8 +214,7 @@ struct nuc_node *nuc_insert_clone(struct nuc_graph *g, struct nuc_node *node, st
 struct nuc_node *nuc_insert_slice(struct nuc_graph *g, struct nuc_node *node, struct nuc_node *input, int64_t dim,
                                   int64_t start, int64_t end)
 {
-    return nuc_emit(g, node, NUC_OP_SLICE, node,
-                    NUC_ARGS(nuc_node_arg(input), nuc_int_arg(dim), nuc_int_arg(start), nuc_int_arg(end)));
+    return nuc_emit(g, node, NUC_OP_SLICE, node, NUC_ARGS(input, dim, start, end));
 }
 
 struct nuc_node *nuc_insert_part(struct nuc_graph *g, struct nuc_node *node, struct nuc_node *input, uint32_t dim,
@@ -235,7 +233,7 @@ struct nuc_node *nuc_insert_along(struct nuc_graph *g, struct nuc_node *node, st
 
     if (dim != last)
         swap[0] = nuc_node_arg(nuc_emit(g, node, NUC_OP_TRANSPOSE, node, swap, 3));
-    struct nuc_node *value = nuc_emit(g, node, NUC_OP_LINEAR, node, NUC_ARGS(swap[0], nuc_node_arg(matrix)));
+    struct nuc_node *value = nuc_emit(g, node, NUC_OP_LINEAR, node, NUC_ARGS(swap[0], matrix));
     swap[0] = nuc_node_arg(value);
     return dim != last ? nuc_emit(g, node, NUC_OP_TRANSPOSE, node, swap, 3) : value;
 }
@@ -252,7 +250,7 @@ struct nuc_node *nuc_insert_taken(struct nuc_graph *g, struct nuc_node *node, st
         return input;
     const struct nuc_meta places = nuc_meta_make(NUC_I64, &count, 1);
     list[dim] = nuc_add_constant(g, nuc_format(g->cx, "%s_constant", node->name), &places, indices);
-    return nuc_emit(g, node, NUC_OP_INDEX, node, NUC_ARGS(nuc_node_arg(input), nuc_nodes_arg(list, dim + 1)));
+    return nuc_emit(g, node, NUC_OP_INDEX, node, NUC_ARGS(input, nuc_nodes_arg(list, dim + 1)));
 }
 
 /* [.., size, ..] becomes [.., 1, size, ..], that dimension is repeated, and the two become one. */
@@ -302,15 +300,13 @@ struct nuc_node *nuc_insert_padded(struct nuc_graph *g, struct nuc_node *node, s
         i++;
     if (i == count)
         return input;
-    return nuc_emit(g, node, NUC_OP_PAD, node,
-                    NUC_ARGS(nuc_node_arg(input), nuc_ints_arg(pads, count), nuc_node_arg(NULL), nuc_float_arg(0.0)));
+    return nuc_emit(g, node, NUC_OP_PAD, node, NUC_ARGS(input, nuc_ints_arg(pads, count), NULL, 0.0));
 }
 
 struct nuc_node *nuc_insert_sum(struct nuc_graph *g, struct nuc_node *node, struct nuc_node *input, const int64_t *dims,
                                 uint32_t count, bool keepdim)
 {
-    return nuc_emit(g, node, NUC_OP_SUM_DIM, node,
-                    NUC_ARGS(nuc_node_arg(input), nuc_ints_arg(dims, count), nuc_bool_arg(keepdim)));
+    return nuc_emit(g, node, NUC_OP_SUM_DIM, node, NUC_ARGS(input, nuc_ints_arg(dims, count), nuc_bool_arg(keepdim)));
 }
 
 /* ---- reading ---- */

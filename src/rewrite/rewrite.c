@@ -93,20 +93,19 @@ struct nuc_node *nuc_insert_quant(struct nuc_graph *g, struct nuc_node *before, 
 struct nuc_node *nuc_insert_cat(struct nuc_graph *g, struct nuc_node *before, struct nuc_node **parts, uint32_t count,
                                 int64_t dim)
 {
-    return nuc_emit(g, before, NUC_OP_CAT, before, NUC_ARGS(nuc_nodes_arg(parts, count), nuc_int_arg(dim)));
+    return nuc_emit(g, before, NUC_OP_CAT, before, NUC_ARGS(nuc_nodes_arg(parts, count), dim));
 }
 
 struct nuc_node *nuc_insert_addmm(struct nuc_graph *g, struct nuc_node *before, struct nuc_node *bias,
                                   struct nuc_node *a, struct nuc_node *b)
 {
-    return nuc_emit(g, before, NUC_OP_ADDMM, before, NUC_ARGS(nuc_node_arg(bias), nuc_node_arg(a), nuc_node_arg(b)));
+    return nuc_emit(g, before, NUC_OP_ADDMM, before, NUC_ARGS(bias, a, b));
 }
 
 struct nuc_node *nuc_insert_split(struct nuc_graph *g, struct nuc_node *before, struct nuc_node *input,
                                   const int64_t *sizes, uint32_t count, int64_t dim)
 {
-    return nuc_emit(g, before, NUC_OP_SPLIT_WITH_SIZES, before,
-                    NUC_ARGS(nuc_node_arg(input), nuc_ints_arg(sizes, count), nuc_int_arg(dim)));
+    return nuc_emit(g, before, NUC_OP_SPLIT_WITH_SIZES, before, NUC_ARGS(input, nuc_ints_arg(sizes, count), dim));
 }
 
 struct nuc_node *nuc_insert_cast(struct nuc_graph *g, struct nuc_node *before, struct nuc_node *input,

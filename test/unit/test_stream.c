@@ -201,9 +201,8 @@ static struct nuc_node *quantized(struct net *n, struct nuc_node *value)
 
     for (int i = 0; i < 2 && n->quantized; i++)
         value = nuc_emit(n->g, n->output, i == 0 ? NUC_OP_QUANTIZE_PER_TENSOR : NUC_OP_DEQUANTIZE_PER_TENSOR, value,
-                         NUC_ARGS(nuc_node_arg(value), nuc_float_arg(1.0 / 24), nuc_int_arg(zero_point),
-                                  nuc_int_arg(INT8_MIN), nuc_int_arg(INT8_MAX),
-                                  (struct nuc_arg){.kind = NUC_ARG_DTYPE, .u.dtype = NUC_I8}));
+                         NUC_ARGS(value, 1.0 / 24, zero_point, INT8_MIN, INT8_MAX,
+                                  ((struct nuc_arg){.kind = NUC_ARG_DTYPE, .u.dtype = NUC_I8})));
     return value;
 }
 
@@ -297,10 +296,10 @@ static struct nuc_node *add_per_frame(struct net *n, struct nuc_node *x)
         struct nuc_node *params[2] = {constant(n, (const int64_t[]){3 * hidden, in}, 2),
                                       constant(n, (const int64_t[]){3 * hidden, hidden}, 2)};
         struct nuc_node *h = constant(n, (const int64_t[]){1, 1, hidden}, 3);
-        struct nuc_node *gru = nuc_emit(n->g, n->output, NUC_OP_GRU, x,
-                                        NUC_ARGS(nuc_node_arg(x), nuc_node_arg(h), nuc_nodes_arg(params, 2),
-                                                 nuc_bool_arg(false), nuc_int_arg(1), nuc_float_arg(0),
-                                                 nuc_bool_arg(false), nuc_bool_arg(false), nuc_bool_arg(true)));
+        struct nuc_node *gru =
+            nuc_emit(n->g, n->output, NUC_OP_GRU, x,
+                     NUC_ARGS(x, h, nuc_nodes_arg(params, 2), nuc_bool_arg(false), 1, nuc_float_arg(0),
+                              nuc_bool_arg(false), nuc_bool_arg(false), nuc_bool_arg(true)));
         x = quantized(n, nuc_insert_getitem(n->g, n->output, gru, 0));
     }
     return swap(n, x);

@@ -364,10 +364,9 @@ static struct nuc_node *build(struct nuc_front_end *f, const struct nuc_json *de
     const struct nuc_arg cosines =
         a.coefficients > 0 ? nuc_node_arg(cosines_of(f, &a)) : (struct nuc_arg){.kind = NUC_ARG_NONE};
     const struct nuc_arg factor = nuc_float_arg((double)(float)(1 / unit));
-    struct nuc_node *features =
-        nuc_emit(f->g, f->before, NUC_OP_SIGNAL_FEATURES, f->before,
-                 NUC_ARGS(nuc_node_arg(samples), nuc_node_arg(window), nuc_node_arg(table), nuc_node_arg(weights),
-                          nuc_node_arg(bands), cosines, nuc_ints_arg(numbers, NUC_FEATURE_NUMBERS), factor));
+    struct nuc_node *features = nuc_emit(
+        f->g, f->before, NUC_OP_SIGNAL_FEATURES, f->before,
+        NUC_ARGS(samples, window, table, weights, bands, cosines, nuc_ints_arg(numbers, NUC_FEATURE_NUMBERS), factor));
     struct nuc_node *value = nuc_insert_getitem(f->g, f->before, features, 0);
     if (a.order != ORDER_BANDS)
         return value;

@@ -214,11 +214,9 @@ struct nuc_node *nuc_build_micro(struct nuc_front_end *f, const struct nuc_json 
     struct nuc_node *cosines = add_i16(f, "cosines", nuc_rfft_table_s16(f->g->cx, (size_t)m.length), 1, table);
     const struct nuc_arg gains =
         m.pcan ? nuc_node_arg(gains_of(f, &m, m.smoothing_bits - correction)) : (struct nuc_arg){.kind = NUC_ARG_NONE};
-    struct nuc_node *made =
-        nuc_emit(f->g, f->before, NUC_OP_SIGNAL_MICRO, f->before,
-                 NUC_ARGS(nuc_node_arg(input), nuc_node_arg(noise), nuc_node_arg(window), nuc_node_arg(cosines),
-                          nuc_node_arg(weights), nuc_node_arg(bands), gains, nuc_ints_arg(numbers, NUC_MICRO_NUMBERS),
-                          nuc_float_arg((double)(float)m.factor)));
+    struct nuc_node *made = nuc_emit(f->g, f->before, NUC_OP_SIGNAL_MICRO, f->before,
+                                     NUC_ARGS(input, noise, window, cosines, weights, bands, gains,
+                                              nuc_ints_arg(numbers, NUC_MICRO_NUMBERS), (double)(float)m.factor));
 
     return nuc_insert_getitem(f->g, f->before, made, 0);
 }

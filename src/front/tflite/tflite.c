@@ -363,7 +363,7 @@ static struct nuc_node *result(struct nuc_ti *ti, uint32_t i, bool *image)
         nuc_dense_strides(&meta, strides);
         if (nuc_ti_is_quantized(t) || nuc_elements(&meta) != nuc_ti_held(t))
             nuc_fail(ti->cx, NUC_UNSUPPORTED, "%s: output '%s' is a constant: leave it out", ti->m->file, t->name);
-        return nuc_ti_emit(ti, NUC_OP_CLONE, NUC_ARGS(nuc_node_arg(nuc_ti_constant(ti, t, &meta, strides, 0))));
+        return nuc_ti_emit(ti, NUC_OP_CLONE, NUC_ARGS(nuc_ti_constant(ti, t, &meta, strides, 0)));
     }
     if (v->nodes[v->form] == NULL)
         nuc_fail(ti->cx, NUC_BAD_INPUT, "%s: output %u is computed by no operator", ti->m->file, i);

@@ -153,10 +153,9 @@ void nuc_ti_conv(struct nuc_ti *ti)
     weights = with_rounded_product(ti, 0, weights);
     struct nuc_node *bias = bias_of(ti, 2, x, w, depthwise ? w->shape[3] : w->shape[0]);
     const int64_t padding[2] = {p.h.before, p.w.before};
-    struct nuc_node *conv =
-        nuc_ti_emit(ti, NUC_OP_CONV2D,
-                    NUC_ARGS(nuc_node_arg(real), nuc_node_arg(weights), nuc_node_arg(bias), nuc_ints_arg(stride, 2),
-                             nuc_ints_arg(padding, 2), nuc_ints_arg(dilation, 2), nuc_int_arg(groups)));
+    struct nuc_node *conv = nuc_ti_emit(ti, NUC_OP_CONV2D,
+                                        NUC_ARGS(real, weights, bias, nuc_ints_arg(stride, 2), nuc_ints_arg(padding, 2),
+                                                 nuc_ints_arg(dilation, 2), groups));
     nuc_ti_define(ti, nuc_ti_activate(ti, conv, o->conv.activation), NUC_TI_IMAGE);
 }
 
@@ -207,8 +206,7 @@ static struct nuc_node *copies(struct nuc_ti *ti, struct nuc_node *x, int32_t co
 
     if (count == 1)
         return x;
-    return nuc_ti_settle(
-        ti, nuc_ti_emit(ti, NUC_OP_CAT, NUC_ARGS(nuc_nodes_arg(parts, (uint32_t)count), nuc_int_arg(1))), like);
+    return nuc_ti_settle(ti, nuc_ti_emit(ti, NUC_OP_CAT, NUC_ARGS(nuc_nodes_arg(parts, (uint32_t)count), 1)), like);
 }
 
 /* Along one axis: what is cut off the full result on both sides, and what is computed beyond it or cut off after. */
@@ -237,7 +235,7 @@ static struct nuc_node *cut_end(struct nuc_ti *ti, struct nuc_node *x, uint32_t 
         return x;
     const struct nuc_arg begin = nuc_int_arg(0), end = nuc_int_arg(x->vals[0].sizes[dim] - cut);
     x = nuc_ti_settle(ti, x, nuc_ti_out(ti));
-    return nuc_ti_emit(ti, NUC_OP_SLICE, NUC_ARGS(nuc_node_arg(x), nuc_int_arg(dim), begin, end));
+    return nuc_ti_emit(ti, NUC_OP_SLICE, NUC_ARGS(x, dim, begin, end));
 }
 
 /* The operands at these places. */
@@ -263,10 +261,9 @@ static void define_transposed(struct nuc_ti *ti, uint32_t data, uint32_t bias_at
     struct nuc_node *weights = with_rounded_product(ti, data, nuc_ti_constant(ti, &eight, &meta, strides, 1));
     struct nuc_node *bias = bias_of(ti, bias_at, x, w, w->shape[0]);
     const int64_t padding[2] = {h.padding, v.padding}, extra[2] = {h.extra, v.extra};
-    struct nuc_node *conv =
-        nuc_ti_emit(ti, NUC_OP_CONV_TRANSPOSE2D,
-                    NUC_ARGS(nuc_node_arg(real), nuc_node_arg(weights), nuc_node_arg(bias), nuc_ints_arg(stride, 2),
-                             nuc_ints_arg(padding, 2), nuc_ints_arg(extra, 2)));
+    struct nuc_node *conv = nuc_ti_emit(
+        ti, NUC_OP_CONV_TRANSPOSE2D,
+        NUC_ARGS(real, weights, bias, nuc_ints_arg(stride, 2), nuc_ints_arg(padding, 2), nuc_ints_arg(extra, 2)));
     real = nuc_ti_activate(ti, conv, activation);
     real = cut_end(ti, cut_end(ti, real, 2, h.cut), 3, v.cut);
     nuc_ti_define(ti, real, NUC_TI_IMAGE);
@@ -341,9 +338,7 @@ static struct nuc_node *uneven_pool(struct nuc_ti *ti, struct nuc_node *node, co
     for (int i = 0; i < 2; i++) {
         const struct nuc_arg dim = nuc_int_arg(2 + i), end = nuc_int_arg(node->vals[0].sizes[2 + i]);
         if (first[i] != 0)
-            node =
-                nuc_ti_emit(ti, NUC_OP_SLICE,
-                            NUC_ARGS(nuc_node_arg(nuc_ti_settle(ti, node, nuc_ti_out(ti))), dim, nuc_int_arg(1), end));
+            node = nuc_ti_emit(ti, NUC_OP_SLICE, NUC_ARGS(nuc_ti_settle(ti, node, nuc_ti_out(ti)), dim, 1, end));
     }
     return node;
 }
@@ -356,7 +351,7 @@ static struct nuc_node *with_halves_upwards(struct nuc_ti *ti, struct nuc_node *
 
     if (!was_uint8(ti, 0))
         return mean;
-    return nuc_ti_emit(ti, NUC_OP_ADD, NUC_ARGS(nuc_node_arg(mean), nuc_node_arg(nuc_ti_number(ti, step))));
+    return nuc_ti_emit(ti, NUC_OP_ADD, NUC_ARGS(mean, nuc_ti_number(ti, step)));
 }
 
 /* Appends the pool and what follows it. */
@@ -368,8 +363,7 @@ static void define_pool(struct nuc_ti *ti, enum nuc_op op, struct nuc_node *x, c
     struct nuc_node *node = nuc_ti_call(ti, op, NULL);
     bool padded = p->h.after != 0 || p->w.after != 0;
 
-    nuc_set_args(ti->g, node,
-                 NUC_ARGS(nuc_node_arg(x), nuc_ints_arg(filter, 2), nuc_ints_arg(stride, 2), nuc_ints_arg(padding, 2)));
+    nuc_set_args(ti->g, node, NUC_ARGS(x, nuc_ints_arg(filter, 2), nuc_ints_arg(stride, 2), nuc_ints_arg(padding, 2)));
     /* The mean counts the elements inside the image only. */
     if (op == NUC_OP_AVG_POOL2D && padded)
         nuc_set_arg_bool(node, NUC_ARG(AVG_POOL2D, count_include_pad), false);
@@ -377,7 +371,7 @@ static void define_pool(struct nuc_ti *ti, enum nuc_op op, struct nuc_node *x, c
     if (op == NUC_OP_AVG_POOL2D && nuc_ti_is_quantized(nuc_ti_out(ti)))
         node = with_halves_upwards(ti, node);
     if (ti->op->code == NUC_LT_L2_POOL_2D)
-        node = nuc_ti_emit(ti, NUC_OP_SQRT, NUC_ARGS(nuc_node_arg(node)));
+        node = nuc_ti_emit(ti, NUC_OP_SQRT, NUC_ARGS(node));
     nuc_ti_define(ti, nuc_ti_activate(ti, node, o->pool.activation), NUC_TI_IMAGE);
 }
 
@@ -408,8 +402,7 @@ static struct nuc_node *cut_segment(struct nuc_ti *ti, struct nuc_node *x, uint3
 {
     if (s->begin == 0 && s->end == x->vals[0].sizes[dim])
         return x;
-    x = nuc_ti_emit(ti, NUC_OP_SLICE,
-                    NUC_ARGS(nuc_node_arg(x), nuc_int_arg(dim), nuc_int_arg(s->begin), nuc_int_arg(s->end)));
+    x = nuc_ti_emit(ti, NUC_OP_SLICE, NUC_ARGS(x, dim, s->begin, s->end));
     return nuc_ti_settle(ti, x, nuc_ti_in(ti, 0));
 }
 
@@ -417,8 +410,7 @@ static struct nuc_node *join(struct nuc_ti *ti, struct nuc_node **parts, uint32_
 {
     if (n == 1)
         return parts[0];
-    return nuc_ti_settle(ti, nuc_ti_emit(ti, NUC_OP_CAT, NUC_ARGS(nuc_nodes_arg(parts, n), nuc_int_arg(dim))),
-                         nuc_ti_out(ti));
+    return nuc_ti_settle(ti, nuc_ti_emit(ti, NUC_OP_CAT, NUC_ARGS(nuc_nodes_arg(parts, n), dim)), nuc_ti_out(ti));
 }
 
 /* Means over windows that the edge cuts, by pools without padding: each rounds as LiteRT does, by its own count. */
@@ -438,8 +430,8 @@ static void define_pool_in_parts(struct nuc_ti *ti, struct nuc_node *x, const st
         for (uint32_t c = 0; c < n_columns; c++) {
             const int64_t window[2] = {rows[r].window, columns[c].window};
             struct nuc_node *part = cut_segment(ti, band, 3, &columns[c]);
-            parts[c] = nuc_ti_emit(ti, NUC_OP_AVG_POOL2D,
-                                   NUC_ARGS(nuc_node_arg(part), nuc_ints_arg(window, 2), nuc_ints_arg(stride, 2)));
+            parts[c] =
+                nuc_ti_emit(ti, NUC_OP_AVG_POOL2D, NUC_ARGS(part, nuc_ints_arg(window, 2), nuc_ints_arg(stride, 2)));
             parts[c] = nuc_ti_settle(ti, with_halves_upwards(ti, parts[c]), nuc_ti_out(ti));
         }
         bands[r] = join(ti, parts, n_columns, 3);
@@ -465,8 +457,7 @@ void nuc_ti_l2_pool(struct nuc_ti *ti)
     struct padding p = pool_padding(ti, nuc_ti_in(ti, 0));
 
     nuc_ti_need_float(ti);
-    define_pool(ti, NUC_OP_AVG_POOL2D, nuc_ti_emit(ti, NUC_OP_MUL, NUC_ARGS(nuc_node_arg(real), nuc_node_arg(real))),
-                &p);
+    define_pool(ti, NUC_OP_AVG_POOL2D, nuc_ti_emit(ti, NUC_OP_MUL, NUC_ARGS(real, real)), &p);
 }
 
 /* Whether an activation gave the value, so that none is below 0. */
@@ -525,8 +516,7 @@ void nuc_ti_fully_connected(struct nuc_ti *ti)
                                    ? nuc_ti_real(ti, 1, NUC_TI_PLAIN)
                                    : with_rounded_product(ti, 0, nuc_ti_constant(ti, w, &meta, strides, 0));
     struct nuc_node *bias = bias_of(ti, 2, x, w, w->shape[0]);
-    struct nuc_node *linear =
-        nuc_ti_emit(ti, NUC_OP_LINEAR, NUC_ARGS(nuc_node_arg(real), nuc_node_arg(weights), nuc_node_arg(bias)));
+    struct nuc_node *linear = nuc_ti_emit(ti, NUC_OP_LINEAR, NUC_ARGS(real, weights, bias));
     nuc_ti_define_viewed(ti, nuc_ti_activate(ti, linear, ti->op->options.fully_connected.activation));
 }
 
@@ -580,9 +570,9 @@ void nuc_ti_batch_matmul(struct nuc_ti *ti)
 
     if (batches_of(ti, 0) != batches_of(ti, 1)) {
         struct nuc_node *a = matrices_of(ti, 0, o->batch_matmul.adj_x), *b = matrices_of(ti, 1, o->batch_matmul.adj_y);
-        nuc_ti_define(ti, nuc_ti_emit(ti, NUC_OP_MATMUL, NUC_ARGS(nuc_node_arg(a), nuc_node_arg(b))), NUC_TI_PLAIN);
+        nuc_ti_define(ti, nuc_ti_emit(ti, NUC_OP_MATMUL, NUC_ARGS(a, b)), NUC_TI_PLAIN);
         return;
     }
     struct nuc_node *x = batch_of(ti, 0, o->batch_matmul.adj_x), *y = batch_of(ti, 1, o->batch_matmul.adj_y);
-    nuc_ti_define_viewed(ti, nuc_ti_emit(ti, NUC_OP_BMM, NUC_ARGS(nuc_node_arg(x), nuc_node_arg(y))));
+    nuc_ti_define_viewed(ti, nuc_ti_emit(ti, NUC_OP_BMM, NUC_ARGS(x, y)));
 }

@@ -36,7 +36,7 @@ static void define_rows(struct nuc_ti *ti, uint32_t table, uint32_t rows)
 {
     struct nuc_node *weights = nuc_ti_real(ti, table, NUC_TI_PLAIN), *at = positions_as_they_are(ti, rows);
 
-    nuc_ti_define_viewed(ti, nuc_ti_emit(ti, NUC_OP_EMBEDDING, NUC_ARGS(nuc_node_arg(weights), nuc_node_arg(at))));
+    nuc_ti_define_viewed(ti, nuc_ti_emit(ti, NUC_OP_EMBEDDING, NUC_ARGS(weights, at)));
 }
 
 /*
@@ -56,8 +56,8 @@ static struct nuc_node *gather_in_batches(struct nuc_ti *ti, uint32_t axis, uint
     const int64_t column[3] = {batches, each, 1};
     struct nuc_node *real = nuc_ti_view(ti, nuc_ti_real(ti, 0, NUC_TI_PLAIN), values, 3);
     struct nuc_node *index =
-        nuc_ti_emit(ti, NUC_OP_EXPAND, NUC_ARGS(nuc_node_arg(positions(ti, 1, column, 3)), nuc_ints_arg(chosen, 3)));
-    return nuc_ti_emit(ti, NUC_OP_GATHER, NUC_ARGS(nuc_node_arg(real), nuc_int_arg(1), nuc_node_arg(index)));
+        nuc_ti_emit(ti, NUC_OP_EXPAND, NUC_ARGS(positions(ti, 1, column, 3), nuc_ints_arg(chosen, 3)));
+    return nuc_ti_emit(ti, NUC_OP_GATHER, NUC_ARGS(real, 1, index));
 }
 
 void nuc_ti_gather(struct nuc_ti *ti)
@@ -80,8 +80,7 @@ void nuc_ti_gather(struct nuc_ti *ti)
         return;
     }
     struct nuc_node *real = nuc_ti_real(ti, 0, NUC_TI_PLAIN), *index = positions(ti, 1, &count, 1);
-    nuc_ti_define_viewed(
-        ti, nuc_ti_emit(ti, NUC_OP_INDEX_SELECT, NUC_ARGS(nuc_node_arg(real), nuc_int_arg(axis), nuc_node_arg(index))));
+    nuc_ti_define_viewed(ti, nuc_ti_emit(ti, NUC_OP_INDEX_SELECT, NUC_ARGS(real, axis, index)));
 }
 
 /* Operands: rows, table. */
@@ -98,7 +97,7 @@ void nuc_ti_embedding(struct nuc_ti *ti)
     }
     struct nuc_node *weights = nuc_ti_view(ti, nuc_ti_real(ti, 1, NUC_TI_PLAIN), flat, 2);
     struct nuc_node *at = positions_as_they_are(ti, 0);
-    nuc_ti_define_viewed(ti, nuc_ti_emit(ti, NUC_OP_EMBEDDING, NUC_ARGS(nuc_node_arg(weights), nuc_node_arg(at))));
+    nuc_ti_define_viewed(ti, nuc_ti_emit(ti, NUC_OP_EMBEDDING, NUC_ARGS(weights, at)));
 }
 
 /* The last axis of the positions holds one for each of the first axes of the values. */
@@ -113,12 +112,11 @@ void nuc_ti_gather_nd(struct nuc_ti *ti)
     struct nuc_node **list = nuc_alloc_array(ti->cx, axes, sizeof(struct nuc_node *));
     struct nuc_node *all = positions(ti, 1, table, 2);
     for (uint32_t k = 0; k < axes; k++) {
-        struct nuc_node *column = nuc_ti_emit(
-            ti, NUC_OP_SLICE, NUC_ARGS(nuc_node_arg(all), nuc_int_arg(1), nuc_int_arg(k), nuc_int_arg((int64_t)k + 1)));
+        struct nuc_node *column = nuc_ti_emit(ti, NUC_OP_SLICE, NUC_ARGS(all, 1, k, (int64_t)k + 1));
         list[k] = nuc_ti_view(ti, column, &rows, 1);
     }
     struct nuc_node *real = nuc_ti_real(ti, 0, NUC_TI_PLAIN);
-    nuc_ti_define_viewed(ti, nuc_ti_emit(ti, NUC_OP_INDEX, NUC_ARGS(nuc_node_arg(real), nuc_nodes_arg(list, axes))));
+    nuc_ti_define_viewed(ti, nuc_ti_emit(ti, NUC_OP_INDEX, NUC_ARGS(real, nuc_nodes_arg(list, axes))));
 }
 
 /* ---- numbers as positions ---- */
@@ -159,11 +157,10 @@ void nuc_ti_one_hot(struct nuc_ti *ti)
     for (int64_t k = 0; k < depth; k++)
         each[k] = k;
     struct nuc_node *wanted = positions(ti, 0, sizes, y->rank);
-    struct nuc_node *hot = nuc_ti_emit(
-        ti, NUC_OP_EQ, NUC_ARGS(nuc_node_arg(wanted), nuc_node_arg(nuc_ti_indices(ti, each, numbers, y->rank))));
+    struct nuc_node *hot = nuc_ti_emit(ti, NUC_OP_EQ, NUC_ARGS(wanted, nuc_ti_indices(ti, each, numbers, y->rank)));
     if (on < 1 || on > 1 || off < 0 || off > 0) {
         struct nuc_node *value = nuc_ti_number(ti, on), *other = nuc_ti_number(ti, off);
-        hot = nuc_ti_emit(ti, NUC_OP_WHERE, NUC_ARGS(nuc_node_arg(hot), nuc_node_arg(value), nuc_node_arg(other)));
+        hot = nuc_ti_emit(ti, NUC_OP_WHERE, NUC_ARGS(hot, value, other));
     }
     nuc_ti_define(ti, nuc_ti_to_type(ti, hot, y->dtype), NUC_TI_PLAIN);
 }
@@ -177,7 +174,7 @@ void nuc_ti_topk(struct nuc_ti *ti)
     if (ti->op->n_outputs != 2 || nuc_ti_integers(ti, 1, 1, &k) != 1 || x->rank == 0)
         nuc_ti_fail(ti, "needs a constant number and has two results");
     struct nuc_node *real = nuc_ti_real(ti, 0, NUC_TI_PLAIN);
-    struct nuc_node *both = nuc_ti_emit(ti, NUC_OP_TOPK, NUC_ARGS(nuc_node_arg(real), nuc_int_arg(k)));
+    struct nuc_node *both = nuc_ti_emit(ti, NUC_OP_TOPK, NUC_ARGS(real, k));
     nuc_ti_define_result(ti, 0, nuc_ti_item(ti, both, 0), NUC_TI_PLAIN);
     nuc_ti_define_result(ti, 1, nuc_ti_item(ti, both, 1), NUC_TI_PLAIN);
 }
@@ -195,7 +192,7 @@ void nuc_ti_arg_extremum(struct nuc_ti *ti)
     enum nuc_ti_form form = axis == 3 ? nuc_ti_form_of(ti, 0) : NUC_TI_PLAIN;
     struct nuc_node *real = nuc_ti_real(ti, 0, form);
     const struct nuc_arg dim = nuc_int_arg(nuc_ti_dim(form, (uint32_t)axis));
-    nuc_ti_define(ti, nuc_ti_emit(ti, op, NUC_ARGS(nuc_node_arg(real), dim)), NUC_TI_PLAIN);
+    nuc_ti_define(ti, nuc_ti_emit(ti, op, NUC_ARGS(real, dim)), NUC_TI_PLAIN);
 }
 
 /* ---- by conditions ---- */
@@ -215,8 +212,7 @@ void nuc_ti_select(struct nuc_ti *ti)
         sizes[d] = d == 0 ? condition->shape[0] : 1;
     which = rows ? nuc_ti_view(ti, which, sizes, y->rank) : which;
     struct nuc_node *x = nuc_ti_broadcast(ti, 1, form), *other = nuc_ti_broadcast(ti, 2, form);
-    nuc_ti_define(
-        ti, nuc_ti_emit(ti, NUC_OP_WHERE, NUC_ARGS(nuc_node_arg(which), nuc_node_arg(x), nuc_node_arg(other))), form);
+    nuc_ti_define(ti, nuc_ti_emit(ti, NUC_OP_WHERE, NUC_ARGS(which, x, other)), form);
 }
 
 /* Numbers in another type; of quantized ones LiteRT would take the integers. */

@@ -86,10 +86,9 @@ void nuc_ti_integer_svdf(struct nuc_ti *ti, const struct nuc_ti_svdf *z)
     struct nuc_node *before = nuc_ti_state(ti, NUC_TI_SVDF_STATE, sizes, 3);
     struct nuc_node *feature_weights = integers(ti, NUC_TI_SVDF_FEATURES, features, 2);
     struct nuc_node *time_weights = integers(ti, NUC_TI_SVDF_TIMES, filters, 2);
-    struct nuc_node *layer = nuc_ti_emit(
-        ti, NUC_OP_NUCLEON_SVDF,
-        NUC_ARGS(nuc_node_arg(frame), nuc_node_arg(before), nuc_node_arg(feature_weights), nuc_node_arg(time_weights),
-                 nuc_node_arg(bias), nuc_int_arg(z->rank), nuc_ints_arg(numbers, sizeof numbers / sizeof *numbers)));
+    struct nuc_node *layer = nuc_ti_emit(ti, NUC_OP_NUCLEON_SVDF,
+                                         NUC_ARGS(frame, before, feature_weights, time_weights, bias, z->rank,
+                                                  nuc_ints_arg(numbers, sizeof numbers / sizeof *numbers)));
     define_integers(ti, nuc_ti_item(ti, layer, 0));
     nuc_ti_set_state(ti, NUC_TI_SVDF_STATE, nuc_ti_item(ti, layer, 1));
 }
@@ -222,10 +221,9 @@ void nuc_ti_integer_lstm(struct nuc_ti *ti, const struct nuc_ti_lstm *z)
     struct nuc_node *w_h = stacked(ti, NUC_TI_LSTM_RECURRENT_WEIGHTS, z->units, z->units, of_h, biases + 1);
     struct nuc_node *x = quantized_operand(ti, 0);
     struct nuc_node *bias = add_biases(ti, z->units, biases);
-    struct nuc_node *layer = nuc_ti_emit(ti, NUC_OP_NUCLEON_LITERT_LSTM,
-                                         NUC_ARGS(nuc_node_arg(x), nuc_node_arg(before), nuc_node_arg(cell),
-                                                  nuc_node_arg(w_x), nuc_node_arg(w_h), nuc_node_arg(bias),
-                                                  nuc_bool_arg(!z->time_major), nuc_ints_arg(numbers, NUMBERS)));
+    struct nuc_node *layer = nuc_ti_emit(
+        ti, NUC_OP_NUCLEON_LITERT_LSTM,
+        NUC_ARGS(x, before, cell, w_x, w_h, bias, nuc_bool_arg(!z->time_major), nuc_ints_arg(numbers, NUMBERS)));
     define_integers(ti, nuc_ti_item(ti, layer, 0));
     nuc_ti_set_state(ti, NUC_TI_LSTM_OUTPUT_STATE, nuc_ti_item(ti, layer, 1));
     nuc_ti_set_state(ti, NUC_TI_LSTM_CELL_STATE, nuc_ti_item(ti, layer, 2));

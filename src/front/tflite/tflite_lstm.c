@@ -61,8 +61,8 @@ static struct nuc_node *layer_of(struct nuc_ti *ti, enum nuc_op op, struct nuc_a
     struct nuc_node *real = nuc_ti_real(ti, DATA, NUC_TI_PLAIN);
 
     return nuc_ti_emit(ti, op,
-                       NUC_ARGS(nuc_node_arg(real), state, nuc_nodes_arg(params, 4), nuc_bool_arg(true), nuc_int_arg(1),
-                                nuc_float_arg(0), nuc_bool_arg(false), nuc_bool_arg(false), nuc_bool_arg(!time_major)));
+                       NUC_ARGS(real, state, nuc_nodes_arg(params, 4), nuc_bool_arg(true), 1, nuc_float_arg(0),
+                                nuc_bool_arg(false), nuc_bool_arg(false), nuc_bool_arg(!time_major)));
 }
 
 /* ---- what torch's layer does not have, step by step ---- */
@@ -71,26 +71,24 @@ static struct nuc_node *layer_of(struct nuc_ti *ti, enum nuc_op op, struct nuc_a
 
 static struct nuc_node *product(struct nuc_ti *ti, struct nuc_node *x, struct nuc_node *weights, struct nuc_node *bias)
 {
-    return nuc_ti_emit(ti, NUC_OP_LINEAR, NUC_ARGS(nuc_node_arg(x), nuc_node_arg(weights), nuc_node_arg(bias)));
+    return nuc_ti_emit(ti, NUC_OP_LINEAR, NUC_ARGS(x, weights, bias));
 }
 
 static struct nuc_node *combined(struct nuc_ti *ti, enum nuc_op op, struct nuc_node *a, struct nuc_node *b)
 {
-    return nuc_ti_emit(ti, op, NUC_ARGS(nuc_node_arg(a), nuc_node_arg(b)));
+    return nuc_ti_emit(ti, op, NUC_ARGS(a, b));
 }
 
 static struct nuc_node *clipped(struct nuc_ti *ti, struct nuc_node *x, float limit)
 {
     if (!(limit > 0))
         return x;
-    return nuc_ti_emit(ti, NUC_OP_HARDTANH,
-                       NUC_ARGS(nuc_node_arg(x), nuc_float_arg(-(double)limit), nuc_float_arg((double)limit)));
+    return nuc_ti_emit(ti, NUC_OP_HARDTANH, NUC_ARGS(x, -(double)limit, (double)limit));
 }
 
 static struct nuc_node *sliced(struct nuc_ti *ti, struct nuc_node *x, int64_t dim, int64_t begin, int64_t count)
 {
-    return nuc_ti_emit(ti, NUC_OP_SLICE,
-                       NUC_ARGS(nuc_node_arg(x), nuc_int_arg(dim), nuc_int_arg(begin), nuc_int_arg(begin + count)));
+    return nuc_ti_emit(ti, NUC_OP_SLICE, NUC_ARGS(x, dim, begin, begin + count));
 }
 
 /* What all steps share. */
@@ -117,13 +115,12 @@ static struct nuc_node *gate(struct nuc_ti *ti, const struct layer *l, struct nu
     if (l->norm[k] == NULL)
         return sum;
     return nuc_ti_emit(ti, NUC_OP_LAYER_NORM,
-                       NUC_ARGS(nuc_node_arg(sum), nuc_ints_arg(&units, 1), nuc_node_arg(l->norm[k]),
-                                nuc_node_arg(l->norm_bias[k]), nuc_float_arg(1e-8)));
+                       NUC_ARGS(sum, nuc_ints_arg(&units, 1), l->norm[k], l->norm_bias[k], 1e-8));
 }
 
 static struct nuc_node *opened(struct nuc_ti *ti, enum nuc_op function, struct nuc_node *sum)
 {
-    return nuc_ti_emit(ti, function, NUC_ARGS(nuc_node_arg(sum)));
+    return nuc_ti_emit(ti, function, NUC_ARGS(sum));
 }
 
 struct states {
@@ -166,8 +163,7 @@ static void define_steps(struct nuc_ti *ti, const struct layer *l, struct states
         s = step(ti, l, nuc_ti_view(ti, sliced(ti, sums, axis, t, 1), flat, 2), s);
         outputs[t] = nuc_ti_view(ti, s.output, one, 3);
     }
-    struct nuc_node *joined =
-        nuc_ti_emit(ti, NUC_OP_CAT, NUC_ARGS(nuc_nodes_arg(outputs, (uint32_t)l->z.steps), nuc_int_arg(axis)));
+    struct nuc_node *joined = nuc_ti_emit(ti, NUC_OP_CAT, NUC_ARGS(nuc_nodes_arg(outputs, (uint32_t)l->z.steps), axis));
     nuc_ti_define(ti, joined, NUC_TI_PLAIN);
     const int64_t output_state[3] = {1, batches, l->z.outputs}, cell_state[3] = {1, batches, l->z.units};
     nuc_ti_set_state(ti, NUC_TI_LSTM_OUTPUT_STATE, nuc_ti_view(ti, s.output, output_state, 3));

@@ -39,7 +39,7 @@ void nuc_ti_binary(struct nuc_ti *ti)
     if (ti->op->code == NUC_LT_DIV && nuc_ti_is_index(nuc_ti_out(ti)))
         node = divided(ti, x, y);
     else
-        node = nuc_ti_emit(ti, graph_op(ti), NUC_ARGS(nuc_node_arg(x), nuc_node_arg(y)));
+        node = nuc_ti_emit(ti, graph_op(ti), NUC_ARGS(x, y));
     /* No kernel clips a product: LiteRT clips it after it was rounded. */
     if (ti->op->code == NUC_LT_MUL && ti->was_uint8 != NULL && ti->op->options.arith.activation != NUC_LT_ACT_NONE)
         node = nuc_ti_settle(ti, node, nuc_ti_out(ti));
@@ -51,8 +51,8 @@ void nuc_ti_squared_difference(struct nuc_ti *ti)
 {
     enum nuc_ti_form form = nuc_ti_common_form(ti, 2);
     struct nuc_node *x = nuc_ti_broadcast(ti, 0, form), *y = nuc_ti_broadcast(ti, 1, form);
-    struct nuc_node *difference = nuc_ti_emit(ti, NUC_OP_SUB, NUC_ARGS(nuc_node_arg(x), nuc_node_arg(y)));
-    nuc_ti_define(ti, nuc_ti_emit(ti, NUC_OP_MUL, NUC_ARGS(nuc_node_arg(difference), nuc_node_arg(difference))), form);
+    struct nuc_node *difference = nuc_ti_emit(ti, NUC_OP_SUB, NUC_ARGS(x, y));
+    nuc_ti_define(ti, nuc_ti_emit(ti, NUC_OP_MUL, NUC_ARGS(difference, difference)), form);
 }
 
 /* From the first to the last. */
@@ -63,7 +63,7 @@ void nuc_ti_add_n(struct nuc_ti *ti)
 
     nuc_ti_need_float(ti);
     for (uint32_t i = 1; i < ti->op->n_inputs; i++)
-        sum = nuc_ti_emit(ti, NUC_OP_ADD, NUC_ARGS(nuc_node_arg(sum), nuc_node_arg(nuc_ti_real(ti, i, form))));
+        sum = nuc_ti_emit(ti, NUC_OP_ADD, NUC_ARGS(sum, nuc_ti_real(ti, i, form)));
     nuc_ti_define(ti, sum, form);
 }
 
@@ -81,11 +81,10 @@ void nuc_ti_unary(struct nuc_ti *ti)
     struct nuc_node *x = nuc_ti_real(ti, 0, form);
     double low = clips[ti->op->code].low, high = clips[ti->op->code].high;
 
-    nuc_ti_define(
-        ti,
-        low < high ? nuc_ti_emit(ti, graph_op(ti), NUC_ARGS(nuc_node_arg(x), nuc_float_arg(low), nuc_float_arg(high)))
-                   : nuc_ti_emit(ti, graph_op(ti), NUC_ARGS(nuc_node_arg(x))),
-        form);
+    nuc_ti_define(ti,
+                  low < high ? nuc_ti_emit(ti, graph_op(ti), NUC_ARGS(x, low, high))
+                             : nuc_ti_emit(ti, graph_op(ti), NUC_ARGS(x)),
+                  form);
 }
 
 void nuc_ti_gelu(struct nuc_ti *ti)
@@ -103,7 +102,7 @@ void nuc_ti_square(struct nuc_ti *ti)
 
     nuc_ti_need_float(ti);
     struct nuc_node *x = nuc_ti_real(ti, 0, form);
-    nuc_ti_define(ti, nuc_ti_emit(ti, NUC_OP_MUL, NUC_ARGS(nuc_node_arg(x), nuc_node_arg(x))), form);
+    nuc_ti_define(ti, nuc_ti_emit(ti, NUC_OP_MUL, NUC_ARGS(x, x)), form);
 }
 
 void nuc_ti_leaky_relu(struct nuc_ti *ti)
@@ -114,7 +113,7 @@ void nuc_ti_leaky_relu(struct nuc_ti *ti)
     if (!isfinite(alpha))
         nuc_ti_fail(ti, "alpha is %g", alpha);
     struct nuc_node *x = nuc_ti_real(ti, 0, form);
-    nuc_ti_define(ti, nuc_ti_emit(ti, NUC_OP_LEAKY_RELU, NUC_ARGS(nuc_node_arg(x), nuc_float_arg(alpha))), form);
+    nuc_ti_define(ti, nuc_ti_emit(ti, NUC_OP_LEAKY_RELU, NUC_ARGS(x, alpha)), form);
 }
 
 /* max(x, 0) + slope * (x - max(x, 0)), with slopes that are computed or differ from pixel to pixel. */
@@ -122,11 +121,11 @@ static void define_prelu_of_parts(struct nuc_ti *ti)
 {
     enum nuc_ti_form form = nuc_ti_common_form(ti, 2);
     struct nuc_node *x = nuc_ti_broadcast(ti, 0, form), *slopes = nuc_ti_broadcast(ti, 1, form);
-    struct nuc_node *above = nuc_ti_emit(ti, NUC_OP_RELU, NUC_ARGS(nuc_node_arg(x)));
-    struct nuc_node *below = nuc_ti_emit(ti, NUC_OP_SUB, NUC_ARGS(nuc_node_arg(x), nuc_node_arg(above)));
+    struct nuc_node *above = nuc_ti_emit(ti, NUC_OP_RELU, NUC_ARGS(x));
+    struct nuc_node *below = nuc_ti_emit(ti, NUC_OP_SUB, NUC_ARGS(x, above));
 
-    below = nuc_ti_emit(ti, NUC_OP_MUL, NUC_ARGS(nuc_node_arg(below), nuc_node_arg(slopes)));
-    nuc_ti_define(ti, nuc_ti_emit(ti, NUC_OP_ADD, NUC_ARGS(nuc_node_arg(above), nuc_node_arg(below))), form);
+    below = nuc_ti_emit(ti, NUC_OP_MUL, NUC_ARGS(below, slopes));
+    nuc_ti_define(ti, nuc_ti_emit(ti, NUC_OP_ADD, NUC_ARGS(above, below)), form);
 }
 
 /* One slope for each channel, or one for all. */
@@ -157,7 +156,7 @@ void nuc_ti_prelu(struct nuc_ti *ti)
     struct nuc_node *real = nuc_ti_real(ti, 0, form), *weight = nuc_ti_constant(ti, slopes, &meta, &one, 0);
     if (swap)
         real = nuc_ti_settle(ti, nuc_ti_permute(ti, real, swapped, 3), x);
-    struct nuc_node *node = nuc_ti_emit(ti, NUC_OP_PRELU, NUC_ARGS(nuc_node_arg(real), nuc_node_arg(weight)));
+    struct nuc_node *node = nuc_ti_emit(ti, NUC_OP_PRELU, NUC_ARGS(real, weight));
     if (swap)
         node = nuc_ti_permute(ti, nuc_ti_settle(ti, node, nuc_ti_out(ti)), swapped, 3);
     nuc_ti_define(ti, node, form);
@@ -176,7 +175,7 @@ static struct nuc_arg last_dim(const struct nuc_ti *ti, enum nuc_ti_form form)
 /* A float value times a number. */
 static struct nuc_node *times(struct nuc_ti *ti, struct nuc_node *x, double factor)
 {
-    return nuc_ti_emit(ti, NUC_OP_MUL, NUC_ARGS(nuc_node_arg(x), nuc_node_arg(nuc_ti_number(ti, factor))));
+    return nuc_ti_emit(ti, NUC_OP_MUL, NUC_ARGS(x, nuc_ti_number(ti, factor)));
 }
 
 /* The same numbers as steps that are `factor` times as large, a product that LiteRT does not round. */
@@ -204,7 +203,7 @@ void nuc_ti_softmax(struct nuc_ti *ti)
     struct nuc_node *real = nuc_ti_real(ti, 0, form);
     if (scaled)
         real = quantized ? in_other_steps(ti, real, beta) : times(ti, real, beta);
-    nuc_ti_define(ti, nuc_ti_emit(ti, NUC_OP_SOFTMAX, NUC_ARGS(nuc_node_arg(real), dim)), form);
+    nuc_ti_define(ti, nuc_ti_emit(ti, NUC_OP_SOFTMAX, NUC_ARGS(real, dim)), form);
 }
 
 void nuc_ti_log_softmax(struct nuc_ti *ti)
@@ -213,7 +212,7 @@ void nuc_ti_log_softmax(struct nuc_ti *ti)
     const struct nuc_arg dim = last_dim(ti, form);
     struct nuc_node *real = nuc_ti_real(ti, 0, form);
 
-    nuc_ti_define(ti, nuc_ti_emit(ti, NUC_OP_LOG_SOFTMAX, NUC_ARGS(nuc_node_arg(real), dim)), form);
+    nuc_ti_define(ti, nuc_ti_emit(ti, NUC_OP_LOG_SOFTMAX, NUC_ARGS(real, dim)), form);
 }
 
 /* x / max(sqrt(sum of squares), 1e-6) along the last axis. The activation of the options means nothing. */
@@ -224,11 +223,11 @@ void nuc_ti_l2_norm(struct nuc_ti *ti)
 
     nuc_ti_need_float(ti);
     struct nuc_node *x = nuc_ti_real(ti, 0, form);
-    struct nuc_node *norm = nuc_ti_emit(ti, NUC_OP_MUL, NUC_ARGS(nuc_node_arg(x), nuc_node_arg(x)));
-    norm = nuc_ti_emit(ti, NUC_OP_SUM_DIM, NUC_ARGS(nuc_node_arg(norm), nuc_ints_arg(&dim, 1), nuc_bool_arg(true)));
-    norm = nuc_ti_emit(ti, NUC_OP_SQRT, NUC_ARGS(nuc_node_arg(norm)));
-    norm = nuc_ti_emit(ti, NUC_OP_CLAMP, NUC_ARGS(nuc_node_arg(norm), nuc_float_arg(1e-6)));
-    nuc_ti_define(ti, nuc_ti_emit(ti, NUC_OP_DIV, NUC_ARGS(nuc_node_arg(x), nuc_node_arg(norm))), form);
+    struct nuc_node *norm = nuc_ti_emit(ti, NUC_OP_MUL, NUC_ARGS(x, x));
+    norm = nuc_ti_emit(ti, NUC_OP_SUM_DIM, NUC_ARGS(norm, nuc_ints_arg(&dim, 1), nuc_bool_arg(true)));
+    norm = nuc_ti_emit(ti, NUC_OP_SQRT, NUC_ARGS(norm));
+    norm = nuc_ti_emit(ti, NUC_OP_CLAMP, NUC_ARGS(norm, 1e-6));
+    nuc_ti_define(ti, nuc_ti_emit(ti, NUC_OP_DIV, NUC_ARGS(x, norm)), form);
 }
 
 /* Sums of what comes before and, unless it is exclusive, at each position; from the end if it is reverse. */
@@ -245,8 +244,8 @@ void nuc_ti_cumsum(struct nuc_ti *ti)
     const int64_t dim = nuc_ti_dim(form, (uint32_t)axis);
     struct nuc_node *sum = nuc_ti_real(ti, 0, form);
     if (ti->op->options.cumsum.reverse)
-        sum = nuc_ti_emit(ti, NUC_OP_FLIP, NUC_ARGS(nuc_node_arg(sum), nuc_ints_arg(&dim, 1)));
-    sum = nuc_ti_emit(ti, NUC_OP_CUMSUM, NUC_ARGS(nuc_node_arg(sum), nuc_int_arg(dim)));
+        sum = nuc_ti_emit(ti, NUC_OP_FLIP, NUC_ARGS(sum, nuc_ints_arg(&dim, 1)));
+    sum = nuc_ti_emit(ti, NUC_OP_CUMSUM, NUC_ARGS(sum, dim));
     sum = nuc_ti_to_type(ti, sum, x->dtype);
     if (ti->op->options.cumsum.exclusive) {
         /* The values one position further along a dimension, from zero on. */
@@ -254,12 +253,10 @@ void nuc_ti_cumsum(struct nuc_ti *ti)
         int64_t pads[2 * NUC_MAX_RANK] = {0};
         pads[2 * (behind - 1)] = 1;
         struct nuc_node *padded = nuc_ti_padded(ti, sum, pads, 2 * behind, "constant", 0);
-        sum = nuc_ti_emit(
-            ti, NUC_OP_SLICE,
-            NUC_ARGS(nuc_node_arg(padded), nuc_int_arg(dim), nuc_int_arg(0), nuc_int_arg(sum->vals[0].sizes[dim])));
+        sum = nuc_ti_emit(ti, NUC_OP_SLICE, NUC_ARGS(padded, dim, 0, sum->vals[0].sizes[dim]));
     }
     if (ti->op->options.cumsum.reverse)
-        sum = nuc_ti_emit(ti, NUC_OP_FLIP, NUC_ARGS(nuc_node_arg(sum), nuc_ints_arg(&dim, 1)));
+        sum = nuc_ti_emit(ti, NUC_OP_FLIP, NUC_ARGS(sum, nuc_ints_arg(&dim, 1)));
     nuc_ti_define(ti, sum, form);
 }
 
@@ -300,7 +297,7 @@ void nuc_ti_reduce(struct nuc_ti *ti)
     }
     struct nuc_node *real = nuc_ti_real(ti, 0, form);
     struct nuc_node *node =
-        nuc_ti_emit(ti, graph_op(ti), NUC_ARGS(nuc_node_arg(real), nuc_ints_arg(dims, n_dims), nuc_bool_arg(keep)));
+        nuc_ti_emit(ti, graph_op(ti), NUC_ARGS(real, nuc_ints_arg(dims, n_dims), nuc_bool_arg(keep)));
     nuc_ti_define(ti, node, keep ? form : NUC_TI_PLAIN);
 }
 
@@ -314,8 +311,7 @@ void nuc_ti_product(struct nuc_ti *ti)
     struct nuc_node *node = nuc_ti_real(ti, 0, NUC_TI_PLAIN);
     for (uint32_t axis = 0; axis < x->rank; axis++) {
         if ((set >> axis & 1u) != 0)
-            node =
-                nuc_ti_emit(ti, NUC_OP_PROD_DIM, NUC_ARGS(nuc_node_arg(node), nuc_int_arg(axis), nuc_bool_arg(true)));
+            node = nuc_ti_emit(ti, NUC_OP_PROD_DIM, NUC_ARGS(node, axis, nuc_bool_arg(true)));
     }
     nuc_ti_define_viewed(ti, nuc_ti_to_type(ti, node, x->dtype));
 }
@@ -333,10 +329,9 @@ void nuc_ti_reduce_any(struct nuc_ti *ti)
             dims[n_dims++] = axis;
     }
     struct nuc_node *node = nuc_ti_real(ti, 0, NUC_TI_PLAIN);
-    node = all ? nuc_ti_emit(ti, NUC_OP_LOGICAL_NOT, NUC_ARGS(nuc_node_arg(node))) : node;
-    node =
-        nuc_ti_emit(ti, NUC_OP_ANY_DIMS, NUC_ARGS(nuc_node_arg(node), nuc_ints_arg(dims, n_dims), nuc_bool_arg(true)));
-    nuc_ti_define_viewed(ti, all ? nuc_ti_emit(ti, NUC_OP_LOGICAL_NOT, NUC_ARGS(nuc_node_arg(node))) : node);
+    node = all ? nuc_ti_emit(ti, NUC_OP_LOGICAL_NOT, NUC_ARGS(node)) : node;
+    node = nuc_ti_emit(ti, NUC_OP_ANY_DIMS, NUC_ARGS(node, nuc_ints_arg(dims, n_dims), nuc_bool_arg(true)));
+    nuc_ti_define_viewed(ti, all ? nuc_ti_emit(ti, NUC_OP_LOGICAL_NOT, NUC_ARGS(node)) : node);
 }
 
 /* ---- QUANTIZE, DEQUANTIZE ---- */

@@ -80,11 +80,10 @@ static struct nuc_node *slice_backwards(struct nuc_ti *ti, struct nuc_node *x, i
 {
     int64_t step = -c->step, count = (c->begin - c->end + step - 1) / step, first = c->begin - (count - 1) * step;
     const struct nuc_arg end = nuc_int_arg(c->begin + 1);
-    struct nuc_node *part = nuc_ti_emit(
-        ti, NUC_OP_SLICE, NUC_ARGS(nuc_node_arg(x), nuc_int_arg(dim), nuc_int_arg(first), end, nuc_int_arg(step)));
+    struct nuc_node *part = nuc_ti_emit(ti, NUC_OP_SLICE, NUC_ARGS(x, dim, first, end, step));
 
     part = nuc_ti_settle(ti, part, nuc_ti_in(ti, 0));
-    return nuc_ti_emit(ti, NUC_OP_FLIP, NUC_ARGS(nuc_node_arg(part), nuc_ints_arg(&dim, 1)));
+    return nuc_ti_emit(ti, NUC_OP_FLIP, NUC_ARGS(part, nuc_ints_arg(&dim, 1)));
 }
 
 /* One slice per dimension that is cut. */
@@ -107,9 +106,7 @@ static struct nuc_node *slice_axes(struct nuc_ti *ti, enum nuc_ti_form form, con
         if (backward)
             real = slice_backwards(ti, real, dim, c);
         else
-            real = nuc_ti_emit(ti, NUC_OP_SLICE,
-                               NUC_ARGS(nuc_node_arg(real), nuc_int_arg(dim), nuc_int_arg(c->begin),
-                                        nuc_int_arg(c->end), nuc_int_arg(c->step)));
+            real = nuc_ti_emit(ti, NUC_OP_SLICE, NUC_ARGS(real, dim, c->begin, c->end, c->step));
     }
     return real;
 }
@@ -153,16 +150,14 @@ void nuc_ti_update_slice(struct nuc_ti *ti)
         bounds[n][1] = nuc_int_arg(at);
         bounds[n][2] = nuc_int_arg(at + part->shape[d]);
         cut[n + 1] = nuc_ti_settle(
-            ti, nuc_ti_emit(ti, NUC_OP_SLICE, NUC_ARGS(nuc_node_arg(cut[n]), bounds[n][0], bounds[n][1], bounds[n][2])),
-            x);
+            ti, nuc_ti_emit(ti, NUC_OP_SLICE, NUC_ARGS(cut[n], bounds[n][0], bounds[n][1], bounds[n][2])), x);
         n++;
     }
     struct nuc_node *result = nuc_ti_real(ti, 1, NUC_TI_PLAIN);
     while (n-- > 0)
         result = nuc_ti_settle(
             ti,
-            nuc_ti_emit(ti, NUC_OP_SLICE_SCATTER,
-                        NUC_ARGS(nuc_node_arg(cut[n]), nuc_node_arg(result), bounds[n][0], bounds[n][1], bounds[n][2])),
+            nuc_ti_emit(ti, NUC_OP_SLICE_SCATTER, NUC_ARGS(cut[n], result, bounds[n][0], bounds[n][1], bounds[n][2])),
             x);
     nuc_ti_define(ti, result, NUC_TI_PLAIN);
 }
@@ -314,7 +309,7 @@ static struct nuc_node *pick(struct nuc_ti *ti, struct nuc_node *x, int64_t dim,
 {
     struct nuc_node *index = nuc_ti_indices(ti, indices, &count, 1);
 
-    return nuc_ti_emit(ti, NUC_OP_INDEX_SELECT, NUC_ARGS(nuc_node_arg(x), nuc_int_arg(dim), nuc_node_arg(index)));
+    return nuc_ti_emit(ti, NUC_OP_INDEX_SELECT, NUC_ARGS(x, dim, index));
 }
 
 /* Of an axis that is continued: a model of some hundred bytes may state any size, and each position takes an index. */
@@ -391,9 +386,9 @@ static struct nuc_node *linear_along(struct nuc_ti *ti, struct nuc_node *x, int6
     }
     sizes[dim] = out;
     struct nuc_node *below = pick(ti, x, dim, low, out), *above = pick(ti, x, dim, high, out);
-    struct nuc_node *step = nuc_ti_emit(ti, NUC_OP_SUB, NUC_ARGS(nuc_node_arg(above), nuc_node_arg(below)));
-    step = nuc_ti_emit(ti, NUC_OP_MUL, NUC_ARGS(nuc_node_arg(step), nuc_node_arg(nuc_ti_floats(ti, part, sizes, 4))));
-    return nuc_ti_emit(ti, NUC_OP_ADD, NUC_ARGS(nuc_node_arg(below), nuc_node_arg(step)));
+    struct nuc_node *step = nuc_ti_emit(ti, NUC_OP_SUB, NUC_ARGS(above, below));
+    step = nuc_ti_emit(ti, NUC_OP_MUL, NUC_ARGS(step, nuc_ti_floats(ti, part, sizes, 4)));
+    return nuc_ti_emit(ti, NUC_OP_ADD, NUC_ARGS(below, step));
 }
 
 /* The rules of LiteRT that torch does not have, one axis after the other. */
@@ -431,8 +426,8 @@ void nuc_ti_resize(struct nuc_ti *ti)
     if (!as_torch)
         node = resize_by_axes(ti, real, sizes);
     else if (bilinear)
-        node = nuc_ti_emit(ti, NUC_OP_UPSAMPLE_BILINEAR, NUC_ARGS(nuc_node_arg(real), size, nuc_bool_arg(aligned)));
+        node = nuc_ti_emit(ti, NUC_OP_UPSAMPLE_BILINEAR, NUC_ARGS(real, size, nuc_bool_arg(aligned)));
     else
-        node = nuc_ti_emit(ti, NUC_OP_UPSAMPLE_NEAREST, NUC_ARGS(nuc_node_arg(real), size));
+        node = nuc_ti_emit(ti, NUC_OP_UPSAMPLE_NEAREST, NUC_ARGS(real, size));
     nuc_ti_define(ti, node, NUC_TI_IMAGE);
 }

@@ -144,9 +144,7 @@ static void replace(struct nuc_ti *ti, struct nuc_node *sum, const struct norm *
 
     nuc_made_of(node, sum);
     struct nuc_node *weight = vector(ti, n->weight, count), *bias = vector(ti, n->bias, count);
-    nuc_set_args(ti->g, node,
-                 NUC_ARGS(nuc_node_arg(n->x), nuc_ints_arg(&count, 1), nuc_node_arg(weight), nuc_node_arg(bias),
-                          nuc_float_arg(n->eps)));
+    nuc_set_args(ti->g, node, NUC_ARGS(n->x, nuc_ints_arg(&count, 1), weight, bias, n->eps));
     nuc_ti_infer(ti, node);
     nuc_replace_uses(ti->g, sum, node, NULL);
     for (uint32_t t = 0; t < ti->s->n_tensors; t++) {

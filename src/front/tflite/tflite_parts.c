@@ -152,8 +152,7 @@ void nuc_ti_batch_to_space(struct nuc_ti *ti)
         if (begin >= end)
             nuc_ti_fail(ti, "cuts off all of an axis");
         if (begin > 0 || end < sizes[1 + i])
-            real = nuc_ti_emit(ti, NUC_OP_SLICE,
-                               NUC_ARGS(nuc_node_arg(real), nuc_int_arg(1 + i), nuc_int_arg(begin), nuc_int_arg(end)));
+            real = nuc_ti_emit(ti, NUC_OP_SLICE, NUC_ARGS(real, 1 + i, begin, end));
     }
     nuc_ti_define(ti, real, NUC_TI_PLAIN);
 }
@@ -165,8 +164,7 @@ static struct nuc_node *part(struct nuc_ti *ti, struct nuc_node *x, int64_t dim,
     if (begin < 0 || end > x->vals[0].sizes[dim] || begin >= end)
         nuc_ti_fail(ti, "takes elements %lld to %lld of %lld", (long long)begin, (long long)end,
                     (long long)x->vals[0].sizes[dim]);
-    return nuc_ti_emit(ti, NUC_OP_SLICE,
-                       NUC_ARGS(nuc_node_arg(x), nuc_int_arg(dim), nuc_int_arg(begin), nuc_int_arg(end)));
+    return nuc_ti_emit(ti, NUC_OP_SLICE, NUC_ARGS(x, dim, begin, end));
 }
 
 static const struct nuc_lt_tensor *result(const struct nuc_ti *ti, uint32_t k)
@@ -211,7 +209,7 @@ void nuc_ti_pack(struct nuc_ti *ti)
             nuc_ti_fail(ti, "operand '%s' is not a part of '%s'", x->name, y->name);
         parts[i] = nuc_ti_settle(ti, nuc_ti_view(ti, nuc_ti_real(ti, i, NUC_TI_PLAIN), sizes, y->rank), x);
     }
-    struct nuc_node *cat = nuc_ti_emit(ti, NUC_OP_CAT, NUC_ARGS(nuc_nodes_arg(parts, count), nuc_int_arg(axis)));
+    struct nuc_node *cat = nuc_ti_emit(ti, NUC_OP_CAT, NUC_ARGS(nuc_nodes_arg(parts, count), axis));
     nuc_ti_define(ti, cat, NUC_TI_PLAIN);
 }
 
@@ -246,8 +244,7 @@ void nuc_ti_tile(struct nuc_ti *ti)
         times[d] = y->shape[d] / x->shape[d];
     }
     struct nuc_node *real = nuc_ti_real(ti, 0, NUC_TI_PLAIN);
-    nuc_ti_define(ti, nuc_ti_emit(ti, NUC_OP_REPEAT, NUC_ARGS(nuc_node_arg(real), nuc_ints_arg(times, x->rank))),
-                  NUC_TI_PLAIN);
+    nuc_ti_define(ti, nuc_ti_emit(ti, NUC_OP_REPEAT, NUC_ARGS(real, nuc_ints_arg(times, x->rank))), NUC_TI_PLAIN);
 }
 
 static void define_expanded(struct nuc_ti *ti, uint32_t operand)
@@ -257,8 +254,7 @@ static void define_expanded(struct nuc_ti *ti, uint32_t operand)
 
     nuc_ti_sizes(y, NUC_TI_PLAIN, sizes);
     struct nuc_node *real = nuc_ti_real(ti, operand, NUC_TI_PLAIN);
-    nuc_ti_define(ti, nuc_ti_emit(ti, NUC_OP_EXPAND, NUC_ARGS(nuc_node_arg(real), nuc_ints_arg(sizes, y->rank))),
-                  NUC_TI_PLAIN);
+    nuc_ti_define(ti, nuc_ti_emit(ti, NUC_OP_EXPAND, NUC_ARGS(real, nuc_ints_arg(sizes, y->rank))), NUC_TI_PLAIN);
 }
 
 void nuc_ti_broadcast_to(struct nuc_ti *ti)
@@ -281,5 +277,5 @@ void nuc_ti_reverse(struct nuc_ti *ti)
     for (uint32_t i = 0; i < count; i++)
         dims[i] = nuc_ti_dim(form, axis_of(ti, dims[i], x->rank));
     struct nuc_node *real = nuc_ti_real(ti, 0, form);
-    nuc_ti_define(ti, nuc_ti_emit(ti, NUC_OP_FLIP, NUC_ARGS(nuc_node_arg(real), nuc_ints_arg(dims, count))), form);
+    nuc_ti_define(ti, nuc_ti_emit(ti, NUC_OP_FLIP, NUC_ARGS(real, nuc_ints_arg(dims, count))), form);
 }

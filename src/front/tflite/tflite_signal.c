@@ -56,7 +56,7 @@ static void import_window(struct nuc_ti *ti)
 {
     struct nuc_arg x = operand(ti, 0, NUC_I16), window = operand(ti, 1, NUC_I16);
 
-    define(ti, nuc_ti_emit(ti, NUC_OP_SIGNAL_WINDOW, NUC_ARGS(x, window, nuc_int_arg(option(ti, "shift", 0, 31)))));
+    define(ti, nuc_ti_emit(ti, NUC_OP_SIGNAL_WINDOW, NUC_ARGS(x, window, option(ti, "shift", 0, 31))));
 }
 
 static void import_auto_scale(struct nuc_ti *ti)
@@ -78,7 +78,7 @@ static void import_rfft(struct nuc_ti *ti)
     const struct nuc_meta meta = nuc_meta_make(NUC_I16, &count, 1);
     const int16_t *values = nuc_rfft_table_s16(ti->cx, (size_t)length);
     struct nuc_arg x = operand(ti, 0, NUC_I16), table = nuc_node_arg(nuc_add_constant(ti->g, "cosines", &meta, values));
-    define(ti, nuc_ti_emit(ti, NUC_OP_SIGNAL_RFFT, NUC_ARGS(x, table, nuc_int_arg(length))));
+    define(ti, nuc_ti_emit(ti, NUC_OP_SIGNAL_RFFT, NUC_ARGS(x, table, length)));
 }
 
 static void import_energy(struct nuc_ti *ti)
@@ -86,7 +86,7 @@ static void import_energy(struct nuc_ti *ti)
     const int64_t end = option(ti, "end_index", 0, NUC_RFFT_LONGEST), start = option(ti, "start_index", 0, end);
     struct nuc_arg x = operand(ti, 0, NUC_I16);
 
-    define(ti, nuc_ti_emit(ti, NUC_OP_SIGNAL_ENERGY, NUC_ARGS(x, nuc_int_arg(start), nuc_int_arg(end))));
+    define(ti, nuc_ti_emit(ti, NUC_OP_SIGNAL_ENERGY, NUC_ARGS(x, start, end)));
 }
 
 /* Operands: energies, weights, unweights, the first bins, first weights and widths of the bands. */
@@ -143,8 +143,8 @@ static void import_noise_reduction(struct nuc_ti *ti)
     struct nuc_arg channels_in = operand(ti, 0, NUC_I32);
     const struct nuc_meta meta = nuc_meta_make(NUC_I32, &channels, 1);
     struct nuc_node *noise = nuc_ti_own_state(ti, "noise", &meta);
-    struct nuc_node *reduced = nuc_ti_emit(ti, NUC_OP_SIGNAL_NOISE_REDUCTION,
-                                           NUC_ARGS(channels_in, nuc_node_arg(noise), nuc_ints_arg(all, 8)));
+    struct nuc_node *reduced =
+        nuc_ti_emit(ti, NUC_OP_SIGNAL_NOISE_REDUCTION, NUC_ARGS(channels_in, noise, nuc_ints_arg(all, 8)));
     struct nuc_node *estimate = nuc_ti_item(ti, reduced, 1);
     nuc_ti_define_result(ti, 0, nuc_ti_item(ti, reduced, 0), NUC_TI_PLAIN);
     nuc_ti_define_result(ti, 1, estimate, NUC_TI_PLAIN);
@@ -155,8 +155,7 @@ static void import_pcan(struct nuc_ti *ti)
 {
     struct nuc_arg x = operand(ti, 0, NUC_I32), noise = operand(ti, 1, NUC_I32), gains = operand(ti, 2, NUC_I16);
 
-    define(ti,
-           nuc_ti_emit(ti, NUC_OP_SIGNAL_PCAN, NUC_ARGS(x, noise, gains, nuc_int_arg(option(ti, "snr_shift", 0, 63)))));
+    define(ti, nuc_ti_emit(ti, NUC_OP_SIGNAL_PCAN, NUC_ARGS(x, noise, gains, option(ti, "snr_shift", 0, 63))));
 }
 
 static void import_log(struct nuc_ti *ti)

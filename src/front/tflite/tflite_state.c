@@ -174,8 +174,8 @@ void nuc_ti_assign_variable(struct nuc_ti *ti)
     struct nuc_node *real = nuc_ti_real(ti, 1, form);
     struct nuc_ti_value next = ti->values[ti->op->inputs[1]];
     if (next.nodes[form] == NULL) {
-        next.nodes[form] = nuc_ti_is_quantized(x) ? nuc_ti_quantize(ti, real, x)
-                                                  : nuc_ti_emit(ti, NUC_OP_CLONE, NUC_ARGS(nuc_node_arg(real)));
+        next.nodes[form] =
+            nuc_ti_is_quantized(x) ? nuc_ti_quantize(ti, real, x) : nuc_ti_emit(ti, NUC_OP_CLONE, NUC_ARGS(real));
         next.ordered[form] = false;
     }
     next.form = form;

@@ -25,20 +25,18 @@ static struct nuc_node *shifted(struct nuc_ti *ti, const struct nuc_ti_svdf *z)
     struct nuc_node *before = nuc_ti_state(ti, NUC_TI_SVDF_STATE, state, 3);
     struct nuc_node *x = nuc_ti_real(ti, NUC_TI_SVDF_FRAME, NUC_TI_PLAIN),
                     *weights = nuc_ti_real(ti, NUC_TI_SVDF_FEATURES, NUC_TI_PLAIN);
-    struct nuc_node *new =
-        nuc_ti_view(ti, nuc_ti_emit(ti, NUC_OP_LINEAR, NUC_ARGS(nuc_node_arg(x), nuc_node_arg(weights))), column, 3);
+    struct nuc_node *new = nuc_ti_view(ti, nuc_ti_emit(ti, NUC_OP_LINEAR, NUC_ARGS(x, weights)), column, 3);
 
     if (z->memory == 1)
         return new;
-    struct nuc_node *kept = nuc_ti_emit(
-        ti, NUC_OP_SLICE, NUC_ARGS(nuc_node_arg(before), nuc_int_arg(2), nuc_int_arg(1), nuc_int_arg(z->memory)));
+    struct nuc_node *kept = nuc_ti_emit(ti, NUC_OP_SLICE, NUC_ARGS(before, 2, 1, z->memory));
     struct nuc_node *parts[2] = {kept, new};
-    return nuc_ti_emit(ti, NUC_OP_CAT, NUC_ARGS(nuc_nodes_arg(parts, 2), nuc_int_arg(2)));
+    return nuc_ti_emit(ti, NUC_OP_CAT, NUC_ARGS(nuc_nodes_arg(parts, 2), 2));
 }
 
 static struct nuc_node *added_up(struct nuc_ti *ti, struct nuc_node *x, int64_t dim)
 {
-    return nuc_ti_emit(ti, NUC_OP_SUM_DIM, NUC_ARGS(nuc_node_arg(x), nuc_ints_arg(&dim, 1), nuc_bool_arg(false)));
+    return nuc_ti_emit(ti, NUC_OP_SUM_DIM, NUC_ARGS(x, nuc_ints_arg(&dim, 1), nuc_bool_arg(false)));
 }
 
 void nuc_ti_svdf(struct nuc_ti *ti)
@@ -55,13 +53,13 @@ void nuc_ti_svdf(struct nuc_ti *ti)
                     "is handled from int8 to int8 and from float32 to float32: convert the model without quantization");
     struct nuc_node *state = shifted(ti, &z), *times = nuc_ti_real(ti, NUC_TI_SVDF_TIMES, NUC_TI_PLAIN);
     nuc_ti_set_state(ti, NUC_TI_SVDF_STATE, state);
-    struct nuc_node *products = nuc_ti_emit(ti, NUC_OP_MUL, NUC_ARGS(nuc_node_arg(state), nuc_node_arg(times)));
+    struct nuc_node *products = nuc_ti_emit(ti, NUC_OP_MUL, NUC_ARGS(state, times));
     struct nuc_node *sums = added_up(ti, products, 2);
     if (z.rank > 1)
         sums = added_up(ti, nuc_ti_view(ti, sums, by_unit, 3), 2);
     if (nuc_ti_has(ti, NUC_TI_SVDF_BIAS)) {
         struct nuc_node *bias = nuc_ti_real(ti, NUC_TI_SVDF_BIAS, NUC_TI_PLAIN);
-        sums = nuc_ti_emit(ti, NUC_OP_ADD, NUC_ARGS(nuc_node_arg(sums), nuc_node_arg(bias)));
+        sums = nuc_ti_emit(ti, NUC_OP_ADD, NUC_ARGS(sums, bias));
     }
     const int8_t activation = ti->op->options.svdf.activation;
     if (activation < NUC_LT_ACT_NONE || activation > NUC_LT_ACT_RELU6)

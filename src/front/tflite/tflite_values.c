@@ -237,9 +237,7 @@ struct nuc_node *nuc_ti_constant(struct nuc_ti *ti, const struct nuc_lt_tensor *
         struct nuc_node *scale = add_buffer(ti, "scale", &scales, t->quant.scale);
         struct nuc_node *zero_point = add_buffer(ti, "zero_point", &zeros, t->quant.zero_point);
         struct nuc_node *dq = nuc_ti_call(ti, NUC_OP_DEQUANTIZE_PER_CHANNEL, buffer);
-        nuc_set_args(ti->g, dq,
-                     NUC_ARGS(nuc_node_arg(buffer), nuc_node_arg(scale), nuc_node_arg(zero_point), nuc_int_arg(channel),
-                              nuc_int_arg(range.low), nuc_int_arg(range.high)));
+        nuc_set_args(ti->g, dq, NUC_ARGS(buffer, scale, zero_point, channel, range.low, range.high));
         nuc_set_arg_dtype(dq, NUC_ARG(DEQUANTIZE_PER_CHANNEL, dtype), t->dtype);
         return nuc_ti_infer(ti, dq);
     }
@@ -336,7 +334,7 @@ struct nuc_node *nuc_ti_emit(struct nuc_ti *ti, enum nuc_op op, const struct nuc
 
 struct nuc_node *nuc_ti_item(struct nuc_ti *ti, struct nuc_node *tuple, int64_t index)
 {
-    return nuc_ti_emit(ti, NUC_OP_GETITEM, NUC_ARGS(nuc_node_arg(tuple), nuc_int_arg(index)));
+    return nuc_ti_emit(ti, NUC_OP_GETITEM, NUC_ARGS(tuple, index));
 }
 
 struct nuc_node *nuc_ti_quantize(struct nuc_ti *ti, struct nuc_node *real, const struct nuc_lt_tensor *like)
@@ -358,12 +356,12 @@ struct nuc_node *nuc_ti_settle(struct nuc_ti *ti, struct nuc_node *real, const s
 
 struct nuc_node *nuc_ti_view(struct nuc_ti *ti, struct nuc_node *x, const int64_t *sizes, uint32_t rank)
 {
-    return nuc_ti_emit(ti, NUC_OP_RESHAPE, NUC_ARGS(nuc_node_arg(x), nuc_ints_arg(sizes, rank)));
+    return nuc_ti_emit(ti, NUC_OP_RESHAPE, NUC_ARGS(x, nuc_ints_arg(sizes, rank)));
 }
 
 struct nuc_node *nuc_ti_permute(struct nuc_ti *ti, struct nuc_node *x, const int64_t *dims, uint32_t rank)
 {
-    return nuc_ti_emit(ti, NUC_OP_PERMUTE, NUC_ARGS(nuc_node_arg(x), nuc_ints_arg(dims, rank)));
+    return nuc_ti_emit(ti, NUC_OP_PERMUTE, NUC_ARGS(x, nuc_ints_arg(dims, rank)));
 }
 
 struct nuc_node *nuc_ti_to_type(struct nuc_ti *ti, struct nuc_node *x, enum nuc_dtype dtype)
@@ -474,10 +472,8 @@ struct nuc_node *nuc_ti_activate(struct nuc_ti *ti, struct nuc_node *x, enum nuc
     if (activation == NUC_LT_ACT_NONE || does_nothing(nuc_ti_out(ti), (double)bounds.low, (double)bounds.high))
         return x;
     if (isinf(bounds.high))
-        return nuc_ti_emit(ti, NUC_OP_RELU, NUC_ARGS(nuc_node_arg(x)));
-    return nuc_ti_emit(
-        ti, NUC_OP_HARDTANH,
-        NUC_ARGS(nuc_node_arg(x), nuc_float_arg((double)bounds.low), nuc_float_arg((double)bounds.high)));
+        return nuc_ti_emit(ti, NUC_OP_RELU, NUC_ARGS(x));
+    return nuc_ti_emit(ti, NUC_OP_HARDTANH, NUC_ARGS(x, (double)bounds.low, (double)bounds.high));
 }
 
 /* What the operator computes counts, not what the file states. */

@@ -106,8 +106,7 @@ static struct nuc_node *largest(const struct attention *a, struct nuc_node *x)
 {
     const int64_t last[1] = {-1};
 
-    return nuc_emit(a->g, a->node, NUC_OP_AMAX, a->node,
-                    NUC_ARGS(nuc_node_arg(x), nuc_ints_arg(last, 1), nuc_bool_arg(true)));
+    return nuc_emit(a->g, a->node, NUC_OP_AMAX, a->node, NUC_ARGS(x, nuc_ints_arg(last, 1), nuc_bool_arg(true)));
 }
 
 static void prepare_mask(struct attention *a)
@@ -129,17 +128,15 @@ static void prepare_mask(struct attention *a)
         struct nuc_node *node = a->node, *mask = a->mask;
         if (mask->vals[0].dtype == NUC_BOOL) {
             const int64_t last[1] = {-1};
-            struct nuc_node *some = nuc_emit(g, node, NUC_OP_ANY_DIMS, node,
-                                             NUC_ARGS(nuc_node_arg(mask), nuc_ints_arg(last, 1), nuc_bool_arg(true)));
+            struct nuc_node *some =
+                nuc_emit(g, node, NUC_OP_ANY_DIMS, node, NUC_ARGS(mask, nuc_ints_arg(last, 1), nuc_bool_arg(true)));
             struct nuc_node *zero = nuc_insert_constant(g, node, NUC_F32, 0);
             struct nuc_node *masked = nuc_insert_constant(g, node, NUC_F32, (double)NUC_MASKED);
             a->alive = nuc_insert_cast(g, node, some, NUC_F32);
-            a->mask = nuc_emit(g, node, NUC_OP_WHERE, node,
-                               NUC_ARGS(nuc_node_arg(mask), nuc_node_arg(zero), nuc_node_arg(masked)));
+            a->mask = nuc_emit(g, node, NUC_OP_WHERE, node, NUC_ARGS(mask, zero, masked));
             return;
         }
-        struct nuc_node *finite =
-            nuc_emit(g, node, NUC_OP_CLAMP, node, NUC_ARGS(nuc_node_arg(mask), nuc_float_arg((double)NUC_MASKED)));
+        struct nuc_node *finite = nuc_emit(g, node, NUC_OP_CLAMP, node, NUC_ARGS(mask, (double)NUC_MASKED));
         struct nuc_node *some = nuc_insert_with_number(g, node, NUC_OP_GT, largest(a, mask), (double)-INFINITY);
         a->alive = nuc_insert_cast(g, node, some, NUC_F32);
         a->mask = finite;
@@ -285,7 +282,7 @@ static struct nuc_node *attend(struct attention *a)
     if (a->mask != NULL)
         x = with_mask(a, NUC_OP_ADD, x, a->mask);
     a->scores = x;
-    a->weights = nuc_emit(g, node, NUC_OP_SOFTMAX, node, NUC_ARGS(nuc_node_arg(x), nuc_int_arg(-1)));
+    a->weights = nuc_emit(g, node, NUC_OP_SOFTMAX, node, NUC_ARGS(x, -1));
     x = nuc_insert_reshaped(g, node, a->weights, grouped, 3);
     x = nuc_insert_binary(g, node, NUC_OP_BMM, x, v);
     if (group > 1)
@@ -385,8 +382,7 @@ struct heads {
 static struct nuc_node *linear(const struct heads *h, struct nuc_node *x, struct nuc_node *weight,
                                struct nuc_node *bias)
 {
-    return nuc_emit(h->g, h->node, NUC_OP_LINEAR, h->node,
-                    NUC_ARGS(nuc_node_arg(x), nuc_node_arg(weight), nuc_node_arg(bias)));
+    return nuc_emit(h->g, h->node, NUC_OP_LINEAR, h->node, NUC_ARGS(x, weight, bias));
 }
 
 /* Part 0, 1 or 2 of the packed projection of x [B, L, E], as [B, heads, L, E / heads]. */
@@ -400,7 +396,7 @@ static struct nuc_node *projected(const struct heads *h, struct nuc_node *x, int
     struct nuc_node *bias = nuc_insert_slice(g, h->node, h->bias, 0, from, to);
     struct nuc_node *y = linear(h, x, weight, bias);
     y = nuc_insert_reshaped(g, h->node, y, sizes, 4);
-    return nuc_emit(g, h->node, NUC_OP_TRANSPOSE, h->node, NUC_ARGS(nuc_node_arg(y), nuc_int_arg(1), nuc_int_arg(2)));
+    return nuc_emit(g, h->node, NUC_OP_TRANSPOSE, h->node, NUC_ARGS(y, 1, 2));
 }
 
 /* The mask as attention has it: true stays, [B or 1, 1, L or 1, S]. */
@@ -438,7 +434,7 @@ static struct nuc_node *attend_heads(const struct heads *h, struct nuc_node *que
     a->rows = size_from_end(a->query, 1);
     a->columns = size_from_end(a->key, 1);
     struct nuc_node *x = finish(a, attend(a));
-    x = nuc_emit(g, node, NUC_OP_TRANSPOSE, node, NUC_ARGS(nuc_node_arg(x), nuc_int_arg(1), nuc_int_arg(2)));
+    x = nuc_emit(g, node, NUC_OP_TRANSPOSE, node, NUC_ARGS(x, 1, 2));
     x = nuc_insert_reshaped(g, node, x, query->vals[0].sizes, 3);
     return linear(h, x, h->proj_weight, h->proj_bias);
 }
@@ -458,7 +454,7 @@ static struct nuc_node *attention_weights(const struct attention *a, bool mean)
     x = nuc_insert_reshaped(a->g, a->node, x, sizes, a->n_lead + 2);
     if (!mean)
         return x;
-    return nuc_emit(a->g, a->node, NUC_OP_MEAN_DIM, a->node, NUC_ARGS(nuc_node_arg(x), nuc_ints_arg(dim, 1)));
+    return nuc_emit(a->g, a->node, NUC_OP_MEAN_DIM, a->node, NUC_ARGS(x, nuc_ints_arg(dim, 1)));
 }
 
 /* output, weights */
@@ -490,8 +486,7 @@ static struct nuc_node *layer_norm(const struct heads *h, struct nuc_node *x, st
                                    struct nuc_node *bias, double eps)
 {
     return nuc_emit(h->g, h->node, NUC_OP_LAYER_NORM, h->node,
-                    NUC_ARGS(nuc_node_arg(x), nuc_ints_arg(&h->embed, 1), nuc_node_arg(weight), nuc_node_arg(bias),
-                             nuc_float_arg(eps)));
+                    NUC_ARGS(x, nuc_ints_arg(&h->embed, 1), weight, bias, eps));
 }
 
 #define LAYER(name) nuc_operand(g, node, NUC_ARG(TRANSFORMER_ENCODER_LAYER, name))

@@ -312,8 +312,7 @@ static void take_diagonals(struct einsum *e, struct nuc_labelled *x)
         if (k == x->rank)
             continue;
         uint8_t label = x->labels[i];
-        x->value = nuc_emit(e->g, e->node, NUC_OP_DIAGONAL, e->node,
-                            NUC_ARGS(nuc_node_arg(x->value), nuc_int_arg(0), nuc_int_arg(i), nuc_int_arg(k)));
+        x->value = nuc_emit(e->g, e->node, NUC_OP_DIAGONAL, e->node, NUC_ARGS(x->value, 0, i, k));
         memmove(&x->labels[k], &x->labels[k + 1], x->rank - k - 1);
         memmove(&x->labels[i], &x->labels[i + 1], x->rank - i - 2);
         x->rank--;

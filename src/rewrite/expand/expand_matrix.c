@@ -189,8 +189,7 @@ static struct nuc_node *expand_linear(struct nuc_graph *g, struct nuc_node *node
     const struct nuc_node *operand = second_matrix(node);
 
     return nuc_emit(g, node, NUC_OP_LINEAR, node,
-                    NUC_ARGS(nuc_node_arg(input), nuc_node_arg(transposed_weight(operand)),
-                             nuc_node_arg(adds ? nuc_operand(g, node, NUC_SELF) : NULL)));
+                    NUC_ARGS(input, transposed_weight(operand), adds ? nuc_operand(g, node, NUC_SELF) : NULL));
 }
 
 const struct nuc_expansion nuc_matrix_expansions[] = {

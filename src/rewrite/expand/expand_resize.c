@@ -391,11 +391,9 @@ static struct nuc_node *expand_affine_grid(struct nuc_graph *g, struct nuc_node 
         }
         base[i * (spatial + 1) + spatial] = 1.0f;
     }
-    struct nuc_node *matrix =
-        nuc_emit(g, node, NUC_OP_TRANSPOSE, node, NUC_ARGS(nuc_node_arg(theta), nuc_int_arg(1), nuc_int_arg(2)));
+    struct nuc_node *matrix = nuc_emit(g, node, NUC_OP_TRANSPOSE, node, NUC_ARGS(theta, 1, 2));
     struct nuc_node *grid =
-        nuc_emit(g, node, NUC_OP_MATMUL, node,
-                 NUC_ARGS(nuc_node_arg(nuc_insert_floats(g, node, base, sizes, 2)), nuc_node_arg(matrix)));
+        nuc_emit(g, node, NUC_OP_MATMUL, node, NUC_ARGS(nuc_insert_floats(g, node, base, sizes, 2), matrix));
     return in_stated_shape(g, node, grid);
 }
 

@@ -373,8 +373,7 @@ static struct nuc_node *unslice(struct writes *w, const struct nuc_node *slice, 
     if (step == 1 || count == 1)
         return between(w, old, part, dim, start);
     return nuc_emit(w->g, w->at, NUC_OP_SLICE_SCATTER, slice,
-                    NUC_ARGS(nuc_node_arg(old), nuc_node_arg(part), nuc_int_arg(dim), nuc_int_arg(start),
-                             nuc_int_arg(start + (count - 1) * step + 1), nuc_int_arg(step)));
+                    NUC_ARGS(old, part, dim, start, start + (count - 1) * step + 1, step));
 }
 
 static struct nuc_node *unpermute(struct writes *w, const struct nuc_node *view, struct nuc_node *value)
@@ -511,7 +510,7 @@ static void read_inputs(struct writes *w, struct nuc_node *node, bool is_view)
         struct nuc_node *value = read_value(w, in);
         place_of(w, place_of(w, in)->root)->read |= !is_view;
         if (value != in && !is_present(w, value))
-            value = nuc_emit(w->g, w->at, NUC_OP_ALIAS, value, NUC_ARGS(nuc_node_arg(value)));
+            value = nuc_emit(w->g, w->at, NUC_OP_ALIAS, value, NUC_ARGS(value));
         if (value != in)
             nuc_replace_input(w->g, node, in, value);
     }

@@ -85,11 +85,10 @@ struct nuc_node *nuc_to_npu_average(struct nuc_graph *g, struct nuc_node *node)
                                 .dtype = NUC_I8};
     struct nuc_node *weight = nuc_add_parameter(g, node, "_weight", &kernel, ones);
     const int64_t one[2] = {1, 1}, none[2] = {0, 0};
-    struct nuc_node *conv = nuc_emit(
-        g, node, NUC_OP_CONVOLUTION, node,
-        NUC_ARGS(nuc_node_arg(x), nuc_node_arg(nuc_insert_quant(g, node, NUC_OP_DEQUANTIZE_PER_TENSOR, weight, &q)),
-                 nuc_node_arg(NULL), NUC_PAIR_ARG(stride), nuc_ints_arg(none, 2), nuc_ints_arg(one, 2),
-                 nuc_bool_arg(false), nuc_ints_arg(none, 2), nuc_int_arg(image.sizes[1])));
+    struct nuc_node *conv = nuc_emit(g, node, NUC_OP_CONVOLUTION, node,
+                                     NUC_ARGS(x, nuc_insert_quant(g, node, NUC_OP_DEQUANTIZE_PER_TENSOR, weight, &q),
+                                              NULL, NUC_PAIR_ARG(stride), nuc_ints_arg(none, 2), nuc_ints_arg(one, 2),
+                                              nuc_bool_arg(false), nuc_ints_arg(none, 2), image.sizes[1]));
     conv->args[NUC_CONV_BIAS].given = true;
     if (out.rank == 4 || !nuc_result_quant(node, &of_result))
         return conv;

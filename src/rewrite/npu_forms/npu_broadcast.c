@@ -85,8 +85,7 @@ static struct nuc_node *form_outer(struct nuc_graph *g, struct nuc_node *node)
     bool first = nuc_is_static(b) ? false : nuc_is_static(a) || nuc_elements(&a->vals[0]) >= nuc_elements(&b->vals[0]);
     struct nuc_node *repeated = nuc_insert_expand(g, node, first ? a : b, node->vals[0].sizes, node->vals[0].rank);
 
-    return nuc_emit_like(g, node, node,
-                         NUC_ARGS(nuc_node_arg(first ? repeated : a), nuc_node_arg(first ? b : repeated)));
+    return nuc_emit_like(g, node, node, NUC_ARGS(first ? repeated : a, first ? b : repeated));
 }
 
 /* x of expand(x); NULL for what is something else. */
@@ -113,8 +112,8 @@ static struct nuc_node *form_broadcast(struct nuc_graph *g, struct nuc_node *nod
     struct nuc_node *x = expanded(a);
 
     if (x != NULL && is_whole(b, node))
-        return nuc_emit_like(g, node, node, NUC_ARGS(nuc_node_arg(x), nuc_node_arg(b)));
-    return nuc_emit_like(g, node, node, NUC_ARGS(nuc_node_arg(a), nuc_node_arg(expanded(b))));
+        return nuc_emit_like(g, node, node, NUC_ARGS(x, b));
+    return nuc_emit_like(g, node, node, NUC_ARGS(a, expanded(b)));
 }
 
 static bool is_constant_image(const struct nuc_node *x)
@@ -145,7 +144,7 @@ static struct nuc_node *form_plain_constant(struct nuc_graph *g, struct nuc_node
     struct nuc_node *a = plain(g, node, nuc_operand(g, node, NUC_SELF));
     struct nuc_node *b = plain(g, node, nuc_operand(g, node, NUC_OTHER));
 
-    return nuc_emit_like(g, node, node, NUC_ARGS(nuc_node_arg(a), nuc_node_arg(b)));
+    return nuc_emit_like(g, node, node, NUC_ARGS(a, b));
 }
 
 /* ---- comparisons with constants ---- */

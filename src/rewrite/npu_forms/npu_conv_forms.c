@@ -201,10 +201,10 @@ static struct nuc_node *form_phases(struct nuc_graph *g, struct nuc_node *node)
     static const int64_t ones[AXES] = {1, 1};
     struct nuc_node *input = insert_input(g, node, p, padding), *weight = insert_weight(g, node, p);
     struct nuc_node *bias = insert_bias(g, node, p[HEIGHT].stride * p[WIDTH].stride);
-    struct nuc_node *value = nuc_emit(
-        g, node, NUC_OP_CONV2D, node,
-        NUC_ARGS(nuc_node_arg(input), nuc_node_arg(weight), nuc_node_arg(bias), nuc_ints_arg(ones, AXES),
-                 nuc_ints_arg(padding, AXES), nuc_ints_arg(ones, AXES), nuc_int_arg(stays_grouped(&c) ? c.groups : 1)));
+    struct nuc_node *value =
+        nuc_emit(g, node, NUC_OP_CONV2D, node,
+                 NUC_ARGS(input, weight, bias, nuc_ints_arg(ones, AXES), nuc_ints_arg(padding, AXES),
+                          nuc_ints_arg(ones, AXES), stays_grouped(&c) ? c.groups : 1));
 
     value = spread(g, node, value, p);
     for (uint32_t d = 0; d < AXES; d++)
@@ -301,11 +301,11 @@ static struct nuc_node *form_rows(struct nuc_graph *g, struct nuc_node *node)
     nuc_conv_numbers(node, args->dilation, 3, 1, dilation);
     stride[1] = dilation[1] = 1;
     padding[1] = 0;
-    struct nuc_node *conv = nuc_emit(
-        g, node, NUC_OP_CONV2D, node,
-        NUC_ARGS(nuc_node_arg(nuc_insert_reshaped(g, node, input, rows, 4)), nuc_node_arg(flat),
-                 nuc_node_arg(nuc_arg_node(node, NUC_CONV_BIAS)), nuc_ints_arg(stride, 2), nuc_ints_arg(padding, 2),
-                 nuc_ints_arg(dilation, 2), nuc_int_arg(nuc_integer(node, args->groups, 1))));
+    struct nuc_node *conv =
+        nuc_emit(g, node, NUC_OP_CONV2D, node,
+                 NUC_ARGS(nuc_insert_reshaped(g, node, input, rows, 4), flat, nuc_arg_node(node, NUC_CONV_BIAS),
+                          nuc_ints_arg(stride, 2), nuc_ints_arg(padding, 2), nuc_ints_arg(dilation, 2),
+                          nuc_integer(node, args->groups, 1)));
     return nuc_insert_reshaped(g, node, conv, node->vals[0].sizes, node->vals[0].rank);
 }
 
@@ -404,7 +404,7 @@ static struct nuc_node *move_again(struct nuc_graph *g, struct nuc_node *node, c
     struct nuc_node *input = nuc_operand(g, move, NUC_SELF);
     struct nuc_node *value = only_moves(input) ? move_again(g, node, input, activation) : activation;
 
-    return nuc_emit_like(g, node, move, NUC_ARGS(nuc_node_arg(value)));
+    return nuc_emit_like(g, node, move, NUC_ARGS(value));
 }
 
 static struct nuc_node *form_early_activation(struct nuc_graph *g, struct nuc_node *node)
@@ -413,7 +413,7 @@ static struct nuc_node *form_early_activation(struct nuc_graph *g, struct nuc_no
 
     while (only_moves(conv))
         conv = nuc_operand(g, conv, NUC_SELF);
-    return move_again(g, node, move, nuc_emit_like(g, node, node, NUC_ARGS(nuc_node_arg(conv))));
+    return move_again(g, node, move, nuc_emit_like(g, node, node, NUC_ARGS(conv)));
 }
 
 /* ---- the forms ---- */

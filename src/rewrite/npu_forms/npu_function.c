@@ -354,7 +354,7 @@ static struct nuc_node *insert_step(struct nuc_graph *g, struct nuc_node *node, 
     if (step->b == NUC_FUNCTION_NOTHING)
         return nuc_insert_unary(g, node, step->op, a);
     if (step->op == NUC_OP_LEAKY_RELU)
-        return nuc_emit(g, node, step->op, node, NUC_ARGS(nuc_node_arg(a), nuc_float_arg(number)));
+        return nuc_emit(g, node, step->op, node, NUC_ARGS(a, number));
     struct nuc_node *b = step->b == NUC_FUNCTION_NUMBER ? insert_number(g, node, number)
                                                         : nuc_insert_quant(g, node, NUC_OP_DEQUANTIZE_PER_TENSOR,
                                                                            values[step->b], &scales->of[step->b]);

@@ -189,7 +189,7 @@ static struct nuc_node *form_windows(struct nuc_graph *g, struct nuc_node *node)
         value = nuc_insert_part(g, node, value, SPATIAL + d, w[d].offset, end);
     }
     return nuc_emit(g, node, kernel[HEIGHT] * kernel[WIDTH] == 1 ? NUC_OP_MAX_POOL2D : NUC_OP_AVG_POOL2D, node,
-                    NUC_ARGS(nuc_node_arg(value), nuc_ints_arg(kernel, AXES), nuc_ints_arg(stride, AXES)));
+                    NUC_ARGS(value, nuc_ints_arg(kernel, AXES), nuc_ints_arg(stride, AXES)));
 }
 
 /* ---- repetitions ---- */
@@ -231,7 +231,7 @@ static struct nuc_node *form_repeats(struct nuc_graph *g, struct nuc_node *node)
         const int64_t *now = value->vals[0].sizes;
         const int64_t by_h = next_factor(&h), by_w = next_factor(&w);
         const int64_t sizes[] = {now[SPATIAL] * by_h, now[SPATIAL + 1] * by_w};
-        value = nuc_emit(g, node, NUC_OP_UPSAMPLE_NEAREST, node, NUC_ARGS(nuc_node_arg(value), nuc_ints_arg(sizes, 2)));
+        value = nuc_emit(g, node, NUC_OP_UPSAMPLE_NEAREST, node, NUC_ARGS(value, nuc_ints_arg(sizes, 2)));
         value->args[NUC_ARG(UPSAMPLE_NEAREST, scale_factors)].given = true;
     }
     if (h == 1 && w == 1)
@@ -252,7 +252,7 @@ static struct nuc_node *multiply(struct nuc_graph *g, struct nuc_node *node, str
     const int64_t sizes[] = {out, in, 1, 1};
     struct nuc_node *weight = nuc_insert_floats(g, node, matrix, sizes, 4);
 
-    return nuc_emit(g, node, NUC_OP_CONV2D, node, NUC_ARGS(nuc_node_arg(value), nuc_node_arg(weight)));
+    return nuc_emit(g, node, NUC_OP_CONV2D, node, NUC_ARGS(value, weight));
 }
 
 /* The axis that grows less is first: the image between has fewer pixels. */
@@ -356,7 +356,7 @@ static struct nuc_node *form_axes(struct nuc_graph *g, struct nuc_node *node)
             value = multiply(g, node, value, a->matrix, a->in, a->out);
         } else if (i == 0) {
             value = multiply(g, node, value, with_negative(g, a, false), a->in, 2 * a->out);
-            value = nuc_emit(g, node, NUC_OP_RELU, node, NUC_ARGS(nuc_node_arg(value)));
+            value = nuc_emit(g, node, NUC_OP_RELU, node, NUC_ARGS(value));
             value = as_batch_of(g, node, value, 2);
         } else {
             value = as_batch_of(g, node, value, 1);

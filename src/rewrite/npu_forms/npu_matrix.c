@@ -52,9 +52,7 @@ static struct nuc_node *dense(struct nuc_graph *g, struct nuc_node *node, struct
     /* The sizes of x with the last one replaced. */
     struct nuc_meta out = nuc_meta_make(NUC_F32, x->vals[0].sizes, x->vals[0].rank);
     out.sizes[out.rank - 1] = weight->vals[0].sizes[0];
-    struct nuc_node *product =
-        nuc_emit(g, node, NUC_OP_LINEAR, node,
-                 NUC_ARGS(nuc_node_arg(as_rows(g, node, x)), nuc_node_arg(weight), nuc_node_arg(bias)));
+    struct nuc_node *product = nuc_emit(g, node, NUC_OP_LINEAR, node, NUC_ARGS(as_rows(g, node, x), weight, bias));
 
     return nuc_insert_reshaped(g, node, product, out.sizes, out.rank);
 }
@@ -311,7 +309,7 @@ static struct nuc_node *unscaled(struct nuc_graph *g, struct nuc_node *node, str
         return nuc_operand(g, mul, NUC_SELF);
     }
     struct nuc_node *inner = unscaled(g, node, nuc_operand(g, factor, NUC_SELF), scale);
-    return nuc_emit_like(g, node, factor, NUC_ARGS(nuc_node_arg(inner)));
+    return nuc_emit_like(g, node, factor, NUC_ARGS(inner));
 }
 
 /* The number goes behind the product, whose kernel takes it with it. */
@@ -409,8 +407,7 @@ static struct nuc_node *form_activation(struct nuc_graph *g, struct nuc_node *no
     struct nuc_node *product = nuc_operand(g, nuc_operand(g, node, NUC_SELF), NUC_SELF);
     const struct nuc_meta out = node->vals[0];
 
-    return nuc_insert_reshaped(g, node, nuc_emit_like(g, node, node, NUC_ARGS(nuc_node_arg(product))), out.sizes,
-                               out.rank);
+    return nuc_insert_reshaped(g, node, nuc_emit_like(g, node, node, NUC_ARGS(product)), out.sizes, out.rank);
 }
 
 /* ---- softmax ---- */
@@ -469,7 +466,7 @@ static struct nuc_node *form_softmax(struct nuc_graph *g, struct nuc_node *node)
     const struct nuc_meta moved = x->vals[0];
 
     x = as_rows(g, node, x);
-    x = nuc_emit_like(g, node, node, NUC_ARGS(nuc_node_arg(x), nuc_int_arg(1)));
+    x = nuc_emit_like(g, node, node, NUC_ARGS(x, 1));
     x = nuc_insert_reshaped(g, node, x, moved.sizes, moved.rank);
     return nuc_insert_moved_dims(g, node, x, &last, &dim, 1);
 }
@@ -493,7 +490,7 @@ static struct nuc_node *form_softmax_halves(struct nuc_graph *g, struct nuc_node
 
     for (int i = 0; i < 2; i++) {
         struct nuc_node *part = nuc_insert_part(g, node, x, 0, i * half, i == 0 ? half : rows);
-        parts[i] = nuc_emit_like(g, node, node, NUC_ARGS(nuc_node_arg(part), nuc_int_arg(1)));
+        parts[i] = nuc_emit_like(g, node, node, NUC_ARGS(part, 1));
     }
     return nuc_insert_reshaped(g, node, nuc_insert_cat(g, node, parts, 2, 0), out.sizes, out.rank);
 }

@@ -250,9 +250,7 @@ static struct nuc_node *insert_runs(struct nuc_graph *g, struct nuc_node *node, 
         int64_t step = end - i > 1 ? (last - first) / (end - i - 1) : 1;
         parts[n] = nuc_insert_part(g, node, value, p->dim, first, last + 1);
         if (step > 1) {
-            parts[n] = nuc_emit(g, node, NUC_OP_SLICE, node,
-                                NUC_ARGS(nuc_node_arg(value), nuc_int_arg(p->dim), nuc_int_arg(first),
-                                         nuc_int_arg(last + 1), nuc_int_arg(step)));
+            parts[n] = nuc_emit(g, node, NUC_OP_SLICE, node, NUC_ARGS(value, p->dim, first, last + 1, step));
         }
         n++;
     }
@@ -635,9 +633,8 @@ static struct nuc_node *to_joined_windows(struct nuc_graph *g, struct nuc_node *
     memcpy(sizes, node->vals[0].sizes, sizeof sizes);
     sizes[rank - 1] = 1;
     for (int64_t i = 0; i < w.size; i++) {
-        parts[i] = nuc_emit(g, node, NUC_OP_SLICE, node,
-                            NUC_ARGS(nuc_node_arg(value), nuc_int_arg(w.dim), nuc_int_arg(i),
-                                     nuc_int_arg(i + (w.count - 1) * w.step + 1), nuc_int_arg(w.step)));
+        parts[i] =
+            nuc_emit(g, node, NUC_OP_SLICE, node, NUC_ARGS(value, w.dim, i, i + (w.count - 1) * w.step + 1, w.step));
         parts[i] = nuc_insert_reshaped(g, node, parts[i], sizes, rank);
     }
     return insert_joined(g, node, parts, (uint32_t)w.size, rank - 1);

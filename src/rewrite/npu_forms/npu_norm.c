@@ -91,11 +91,10 @@ static struct nuc_node *product(struct nuc_graph *g, struct nuc_node *node, enum
     static const int64_t zeros[] = {0, 0}, ones[] = {1, 1};
 
     if (op == NUC_OP_LINEAR)
-        return nuc_emit(g, node, op, node, NUC_ARGS(nuc_node_arg(x), nuc_node_arg(w), nuc_node_arg(b)));
+        return nuc_emit(g, node, op, node, NUC_ARGS(x, w, b));
     return nuc_emit(g, node, op, node,
-                    NUC_ARGS(nuc_node_arg(x), nuc_node_arg(w), nuc_node_arg(b), nuc_ints_arg(ones, 2),
-                             nuc_ints_arg(zeros, 2), nuc_ints_arg(ones, 2),
-                             nuc_int_arg(x->vals[0].sizes[1] / sizes[1])));
+                    NUC_ARGS(x, w, b, nuc_ints_arg(ones, 2), nuc_ints_arg(zeros, 2), nuc_ints_arg(ones, 2),
+                             x->vals[0].sizes[1] / sizes[1]));
 }
 
 static struct nuc_node *linear(struct nuc_graph *g, struct nuc_node *node, struct nuc_node *x, const float *weights,
@@ -527,8 +526,8 @@ static struct nuc_node *group_means(struct nuc_graph *g, struct nuc_node *node, 
                                     const struct channels *c)
 {
     const int64_t pixels[] = {2, 3}, count = c->sizes[1], of_group = count / c->groups;
-    struct nuc_node *mean = nuc_emit(g, node, NUC_OP_MEAN_DIM, node,
-                                     NUC_ARGS(nuc_node_arg(x), nuc_ints_arg(pixels, 2), nuc_bool_arg(true)));
+    struct nuc_node *mean =
+        nuc_emit(g, node, NUC_OP_MEAN_DIM, node, NUC_ARGS(x, nuc_ints_arg(pixels, 2), nuc_bool_arg(true)));
 
     if (of_group == 1)
         return mean;

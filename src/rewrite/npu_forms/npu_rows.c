@@ -88,15 +88,15 @@ static struct nuc_node *moved(struct nuc_graph *g, struct nuc_node *node, struct
         return inner;
     if (nuc_op_family(x->op) == NUC_FAMILY_VIEW)
         return nuc_insert_reshaped(g, node, inner, out.sizes, out.rank);
-    return nuc_emit_like(g, node, x, NUC_ARGS(nuc_node_arg(inner)));
+    return nuc_emit_like(g, node, x, NUC_ARGS(inner));
 }
 
 static struct nuc_node *layer_of(struct nuc_graph *g, struct nuc_node *node, const struct nuc_node *linear,
                                  struct nuc_node *x)
 {
-    return nuc_emit(g, node, NUC_OP_LINEAR, linear,
-                    NUC_ARGS(nuc_node_arg(x), nuc_node_arg(nuc_operand(g, linear, NUC_ARG(LINEAR, weight))),
-                             nuc_node_arg(nuc_arg_node(linear, NUC_ARG(LINEAR, bias)))));
+    return nuc_emit(
+        g, node, NUC_OP_LINEAR, linear,
+        NUC_ARGS(x, nuc_operand(g, linear, NUC_ARG(LINEAR, weight)), nuc_arg_node(linear, NUC_ARG(LINEAR, bias))));
 }
 
 static bool is_layer(const struct nuc_node *x)
@@ -356,7 +356,7 @@ static struct nuc_node *insert_with_operands(struct nuc_graph *g, struct nuc_nod
 {
     struct nuc_node *made = nuc_insert(g, node, x->op, x);
 
-    nuc_set_args(g, made, NUC_ARGS(nuc_node_arg(operands[0])));
+    nuc_set_args(g, made, NUC_ARGS(operands[0]));
     for (uint32_t i = 1; i < x->n_args; i++) {
         nuc_copy_arg(g, made, i, x, i);
         if (i < count && operands[i] != NULL)
@@ -447,7 +447,7 @@ static struct nuc_node *with_unknown(struct nuc_graph *g, struct nuc_node *node,
         return nuc_insert_cat(g, node, parts, count, nuc_dim(x, NUC_ARG(CAT, dim), 0, x->vals[0].rank));
     }
     first = with_unknown(g, node, first, depth - 1);
-    return nuc_emit_like(g, node, x, NUC_ARGS(nuc_node_arg(first)));
+    return nuc_emit_like(g, node, x, NUC_ARGS(first));
 }
 
 /* Which rows of what a norm reads are constant: places along one dimension, for all others. */
@@ -525,7 +525,7 @@ static struct nuc_node *to_norm_of_unknown(struct nuc_graph *g, struct nuc_node 
     for (int known = 0; known < 2; known++) {
         struct nuc_node *of = known ? nuc_insert_floats(g, node, k.values, x->vals[0].sizes, x->vals[0].rank) : x;
         of = taken(g, node, of, (struct nuc_places){at[known], n[known], k.dim});
-        rows_of[known] = nuc_emit_like(g, node, node, NUC_ARGS(nuc_node_arg(of)));
+        rows_of[known] = nuc_emit_like(g, node, node, NUC_ARGS(of));
         n[known] = 0;
     }
     const struct nuc_meta *m = &rows_of[1]->vals[0];
@@ -589,7 +589,7 @@ static struct nuc_node *to_sums_of_parts(struct nuc_graph *g, struct nuc_node *n
         int64_t n = part->vals[0].sizes[dim];
         struct nuc_node *rest =
             taken(g, node, nuc_operand(g, node, NUC_OTHER), (struct nuc_places){at + start, n, dim});
-        parts[i] = nuc_emit_like(g, node, node, NUC_ARGS(nuc_node_arg(part), nuc_node_arg(rest)));
+        parts[i] = nuc_emit_like(g, node, node, NUC_ARGS(part, rest));
         if (nuc_is_static(part))
             parts[i] = nuc_insert_floats(g, node, nuc_known_value(g, parts[i]), parts[i]->vals[0].sizes,
                                          parts[i]->vals[0].rank);

@@ -37,7 +37,7 @@ bool nuc_has_npu_softmax(const struct nuc_support *s, const struct nuc_node *nod
 static struct nuc_node *of_rows(struct nuc_graph *g, struct nuc_node *node, enum nuc_op op, struct nuc_node *x,
                                 const int64_t *dim)
 {
-    return nuc_emit(g, node, op, node, NUC_ARGS(nuc_node_arg(x), nuc_ints_arg(dim, 1), nuc_bool_arg(true)));
+    return nuc_emit(g, node, op, node, NUC_ARGS(x, nuc_ints_arg(dim, 1), nuc_bool_arg(true)));
 }
 
 /* Heads of attention as one batch, so that no step between its products has four dimensions and channels last. */

@@ -218,9 +218,8 @@ static struct nuc_node *insert_pooled(struct nuc_graph *g, struct nuc_node *node
         stride[row ? 1 : d - 2] = is_stepped(s, d) ? s->step[d] : 1;
     if (row)
         value = nuc_insert_with_dim(g, node, NUC_OP_UNSQUEEZE, value, -2);
-    value =
-        nuc_emit(g, node, NUC_OP_MAX_POOL2D, node,
-                 NUC_ARGS(nuc_node_arg(value), nuc_ints_arg(ones, 2), nuc_ints_arg(stride, 2), nuc_ints_arg(zeros, 2)));
+    value = nuc_emit(g, node, NUC_OP_MAX_POOL2D, node,
+                     NUC_ARGS(value, nuc_ints_arg(ones, 2), nuc_ints_arg(stride, 2), nuc_ints_arg(zeros, 2)));
     return row ? nuc_insert_with_dim(g, node, NUC_OP_SQUEEZE_DIM, value, -2) : value;
 }
 

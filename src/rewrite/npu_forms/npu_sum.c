@@ -126,10 +126,8 @@ static struct nuc_node *form_sum(struct nuc_graph *g, struct nuc_node *node)
     struct nuc_meta meta = nuc_meta_make(NUC_F32, sizes, 4);
     struct nuc_node *input = insert_input(g, node, &r);
     struct nuc_node *weight = nuc_insert_filled(g, node, &meta, r.weight);
-    struct nuc_node *conv =
-        nuc_emit(g, node, NUC_OP_CONV2D, node,
-                 NUC_ARGS(nuc_node_arg(input), nuc_node_arg(weight), {.kind = NUC_ARG_NONE}, {.kind = NUC_ARG_NONE},
-                          {.kind = NUC_ARG_NONE}, {.kind = NUC_ARG_NONE}, nuc_int_arg(r.by_channel ? channels : 1)));
+    struct nuc_node *conv = nuc_emit(g, node, NUC_OP_CONV2D, node,
+                                     NUC_ARGS(input, weight, NULL, NULL, NULL, NULL, r.by_channel ? channels : 1));
     return nuc_insert_reshaped(g, node, conv, node->vals[0].sizes, node->vals[0].rank);
 }
 
@@ -353,8 +351,7 @@ static struct nuc_node *form_weighted_sum(struct nuc_graph *g, struct nuc_node *
         weights[i / w.summed * w.inputs + i] = (float)(w.weight * factor_at(&w, factors, i));
     struct nuc_node *value = nuc_insert_reshaped(g, node, w.x, rows, 2);
     struct nuc_node *linear =
-        nuc_emit(g, node, NUC_OP_LINEAR, node,
-                 NUC_ARGS(nuc_node_arg(value), nuc_node_arg(nuc_insert_floats(g, node, weights, sizes, 2))));
+        nuc_emit(g, node, NUC_OP_LINEAR, node, NUC_ARGS(value, nuc_insert_floats(g, node, weights, sizes, 2)));
     return nuc_insert_reshaped(g, node, linear, node->vals[0].sizes, node->vals[0].rank);
 }
 
@@ -394,7 +391,7 @@ static struct nuc_node *form_cumsum(struct nuc_graph *g, struct nuc_node *node)
     }
     struct nuc_node *value = nuc_insert_reshaped(g, node, nuc_operand(g, node, NUC_SELF), image, 4);
     struct nuc_node *weight = nuc_insert_floats(g, node, ones, sizes, 4);
-    struct nuc_node *conv = nuc_emit(g, node, NUC_OP_CONV2D, node, NUC_ARGS(nuc_node_arg(value), nuc_node_arg(weight)));
+    struct nuc_node *conv = nuc_emit(g, node, NUC_OP_CONV2D, node, NUC_ARGS(value, weight));
     return nuc_insert_reshaped(g, node, conv, node->vals[0].sizes, node->vals[0].rank);
 }
 

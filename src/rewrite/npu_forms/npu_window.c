@@ -105,7 +105,7 @@ static struct nuc_node *insert_pool(struct nuc_graph *g, struct nuc_node *node, 
     struct padded p = insert_padding(g, node, w, value);
 
     return nuc_emit(g, node, op, node,
-                    NUC_ARGS(nuc_node_arg(p.input), nuc_ints_arg(w->kernel, SPATIAL), nuc_ints_arg(w->stride, SPATIAL),
+                    NUC_ARGS(p.input, nuc_ints_arg(w->kernel, SPATIAL), nuc_ints_arg(w->stride, SPATIAL),
                              nuc_ints_arg(p.padding, SPATIAL)));
 }
 
@@ -239,9 +239,9 @@ static struct nuc_node *insert_sums(struct nuc_graph *g, struct nuc_node *node, 
     struct padded p = insert_padding(g, node, w, 0);
 
     return nuc_emit(g, node, NUC_OP_CONV2D, node,
-                    NUC_ARGS(nuc_node_arg(p.input), nuc_node_arg(nuc_insert_filled(g, node, &kernel, by)),
-                             nuc_node_arg(NULL), nuc_ints_arg(w->stride, SPATIAL), nuc_ints_arg(p.padding, SPATIAL),
-                             nuc_ints_arg((const int64_t[]){1, 1}, SPATIAL), nuc_int_arg(channels)));
+                    NUC_ARGS(p.input, nuc_insert_filled(g, node, &kernel, by), NULL, nuc_ints_arg(w->stride, SPATIAL),
+                             nuc_ints_arg(p.padding, SPATIAL), nuc_ints_arg((const int64_t[]){1, 1}, SPATIAL),
+                             channels));
 }
 
 static struct nuc_node *to_padded_avg_pool(struct nuc_graph *g, struct nuc_node *node)

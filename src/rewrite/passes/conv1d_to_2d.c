@@ -18,7 +18,7 @@ static enum nuc_op two_dimensional(const struct nuc_conv_args *args)
 static struct nuc_node *insert_reshaped(struct nuc_graph *g, struct nuc_node *before, enum nuc_op op,
                                         struct nuc_node *input)
 {
-    return nuc_emit(g, before, op, input, NUC_ARGS(nuc_node_arg(input), nuc_int_arg(-2)));
+    return nuc_emit(g, before, op, input, NUC_ARGS(input, -2));
 }
 
 /* What a reshape of quantized values gives is quantized with the same parameters: a cluster of its own. */
@@ -50,7 +50,7 @@ static struct nuc_node *widen_weight(struct nuc_graph *g, struct nuc_node *conv)
     if (!nuc_is_dequantize(weight))
         return insert_reshaped(g, conv, NUC_OP_UNSQUEEZE, weight);
     struct nuc_node *wide = widen_constant(g, nuc_operand(g, weight, NUC_SELF));
-    return nuc_emit_like(g, conv, weight, NUC_ARGS(nuc_node_arg(wide)));
+    return nuc_emit_like(g, conv, weight, NUC_ARGS(wide));
 }
 
 /* The number of the new dimension, in front of that of the one there is. */
@@ -99,11 +99,11 @@ static void widen(struct nuc_graph *g, struct nuc_node *conv)
     if (conv->vals[0].rank == 3 && last->n_users == 1 && last->users[0]->op == NUC_OP_BATCH_NORM &&
         nuc_arg_node(last->users[0], NUC_SELF) == last) {
         last = gone[n_gone++] = last->users[0];
-        wide = nuc_emit_like(g, conv, last, NUC_ARGS(nuc_node_arg(wide)));
+        wide = nuc_emit_like(g, conv, last, NUC_ARGS(wide));
     }
     if (last->n_users == 1 && nuc_is_fused_activation(last->users[0])) {
         last = gone[n_gone++] = last->users[0];
-        wide = nuc_emit_like(g, conv, last, NUC_ARGS(nuc_node_arg(wide)));
+        wide = nuc_emit_like(g, conv, last, NUC_ARGS(wide));
     }
     struct nuc_quant q;
     if (last->n_users == 1 && nuc_quantize_quant(last->users[0], &q) && !q.per_channel)

@@ -152,8 +152,7 @@ static struct nuc_node *hidden_places(struct sum *s, struct nuc_node *where, uin
         struct nuc_node *masked = nuc_insert_constant(s->g, s->before, NUC_F32, (double)NUC_MASKED);
         struct nuc_node *zero = nuc_insert_constant(s->g, s->before, NUC_F32, 0);
         return nuc_emit(s->g, s->before, NUC_OP_WHERE, where,
-                        NUC_ARGS(nuc_node_arg(condition), nuc_node_arg(hides ? masked : zero),
-                                 nuc_node_arg(hides ? zero : masked)));
+                        NUC_ARGS(condition, hides ? masked : zero, hides ? zero : masked));
     }
     struct nuc_meta m = condition->vals[0];
     const bool *flags = nuc_const_contiguous(s->g, condition);
@@ -404,7 +403,7 @@ static struct nuc_node *rows_left(struct sum *s, const struct terms *t)
     const int64_t dim[1] = {-(int64_t)s->columns_from_end};
     struct nuc_node *most =
         nuc_emit(s->g, s->before, NUC_OP_AMAX, s->before,
-                 NUC_ARGS(nuc_node_arg(joined(s, t, NULL, PART_MASKS)), nuc_ints_arg(dim, 1), nuc_bool_arg(true)));
+                 NUC_ARGS(joined(s, t, NULL, PART_MASKS), nuc_ints_arg(dim, 1), nuc_bool_arg(true)));
     double least = n_open > 0 ? (double)-INFINITY : (double)NUC_MASKED / 2;
     return nuc_insert_cast(s->g, s->before, nuc_insert_with_number(s->g, s->before, NUC_OP_GT, most, least), NUC_F32);
 }

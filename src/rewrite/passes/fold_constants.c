@@ -107,8 +107,7 @@ static struct nuc_node *permuted_parameter(struct nuc_graph *g, struct nuc_node 
             memcmp(user->args[NUC_ARG(PERMUTE, dims)].u.ints, dims->u.ints, dims->count * sizeof *dims->u.ints) == 0)
             return user;
     }
-    return nuc_emit(g, before, NUC_OP_PERMUTE, permute,
-                    NUC_ARGS(nuc_node_arg(parameter), nuc_ints_arg(dims->u.ints, dims->count)));
+    return nuc_emit(g, before, NUC_OP_PERMUTE, permute, NUC_ARGS(parameter, nuc_ints_arg(dims->u.ints, dims->count)));
 }
 
 /*
@@ -208,9 +207,8 @@ static bool fold_turned(struct nuc_graph *g, struct nuc_node *product)
     if (weight == NULL || !nuc_is_static(weight) || weight->vals[0].rank != 2 || weight->vals[0].dtype != NUC_F32 ||
         (turned->op != NUC_OP_T && !(permutation_of(turned, 2, dims) && dims[0] == 1)))
         return false;
-    nuc_replace_uses(
-        g, product,
-        nuc_emit(g, product, NUC_OP_LINEAR, product, NUC_ARGS(product->args[NUC_SELF], nuc_node_arg(weight))), NULL);
+    nuc_replace_uses(g, product,
+                     nuc_emit(g, product, NUC_OP_LINEAR, product, NUC_ARGS(product->args[NUC_SELF], weight)), NULL);
     return true;
 }
 

@@ -146,9 +146,8 @@ static bool fuse_linears(struct nuc_graph *g, struct nuc_node *linear)
         b[1] = nuc_add_parameter(
             g, b[0], "_fused", &sums,
             product(g, outer, nuc_const_contiguous(g, b[0]), bias, (const int64_t[]){out, between, 1}));
-    struct nuc_node *one = nuc_emit(
-        g, inner, NUC_OP_LINEAR, linear,
-        NUC_ARGS(nuc_node_arg(nuc_arg_node(inner, NUC_ARG(LINEAR, input))), nuc_node_arg(fused), nuc_node_arg(b[1])));
+    struct nuc_node *one =
+        nuc_emit(g, inner, NUC_OP_LINEAR, linear, NUC_ARGS(nuc_arg_node(inner, NUC_ARG(LINEAR, input)), fused, b[1]));
     nuc_replace_uses(g, linear, nuc_insert_reshaped(g, linear, one, linear->vals[0].sizes, linear->vals[0].rank), NULL);
     return true;
 }

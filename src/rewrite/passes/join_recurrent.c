@@ -131,18 +131,17 @@ static struct nuc_node *insert_recurrent(struct joined *j, struct nuc_node *befo
     struct nuc_arg hx = j->r.n_states > 1 ? nuc_nodes_arg(list, j->r.n_states) : nuc_node_arg(states[0]);
 
     return nuc_emit(g, before, j->r.op, before,
-                    NUC_ARGS(nuc_node_arg(x), hx, nuc_nodes_arg(params, directions * j->r.per_cell),
-                             nuc_bool_arg(j->r.biases), nuc_int_arg(1), (struct nuc_arg){.kind = NUC_ARG_FLOAT},
-                             nuc_bool_arg(false), nuc_bool_arg(directions == 2), nuc_bool_arg(j->batch_first)));
+                    NUC_ARGS(x, hx, nuc_nodes_arg(params, directions * j->r.per_cell), nuc_bool_arg(j->r.biases), 1,
+                             ((struct nuc_arg){.kind = NUC_ARG_FLOAT}), nuc_bool_arg(false),
+                             nuc_bool_arg(directions == 2), nuc_bool_arg(j->batch_first)));
 }
 
 static struct nuc_node *turned(const struct joined *j, struct nuc_node *before, struct nuc_node *sequence)
 {
     const int64_t dim = j->batch_first ? 1 : 0;
 
-    return !j->reversed
-               ? sequence
-               : nuc_emit(j->g, before, NUC_OP_FLIP, before, NUC_ARGS(nuc_node_arg(sequence), nuc_ints_arg(&dim, 1)));
+    return !j->reversed ? sequence
+                        : nuc_emit(j->g, before, NUC_OP_FLIP, before, NUC_ARGS(sequence, nuc_ints_arg(&dim, 1)));
 }
 
 /* ---- two directions ---- */

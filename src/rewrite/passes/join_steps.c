@@ -215,9 +215,8 @@ static bool split_beside_state(struct nuc_graph *g, struct nuc_node *node)
     w[1 - at] = columns_of(g, weight, at == 0 ? step : 0, state, "_state");
     for (uint32_t i = 0; i < count; i++) {
         step_beside_state(same[i], &of, parts);
-        struct nuc_node *x = nuc_emit_like(g, same[i], same[i], NUC_ARGS(nuc_node_arg(parts[at]), nuc_node_arg(w[at])));
-        struct nuc_node *h = nuc_emit(g, same[i], NUC_OP_LINEAR, same[i],
-                                      NUC_ARGS(nuc_node_arg(parts[1 - at]), nuc_node_arg(w[1 - at])));
+        struct nuc_node *x = nuc_emit_like(g, same[i], same[i], NUC_ARGS(parts[at], w[at]));
+        struct nuc_node *h = nuc_emit(g, same[i], NUC_OP_LINEAR, same[i], NUC_ARGS(parts[1 - at], w[1 - at]));
         nuc_replace_uses(g, same[i], nuc_insert_binary(g, same[i], NUC_OP_ADD, x, h), NULL);
     }
     return true;

@@ -33,7 +33,7 @@ static bool move(struct nuc_graph *g, struct nuc_node *cat)
         struct nuc_node *input = inputs->u.nodes[i];
         if (!nuc_takes_activation(input))
             continue;
-        struct nuc_node *made = nuc_emit_like(g, input->next, activation, NUC_ARGS(nuc_node_arg(input)));
+        struct nuc_node *made = nuc_emit_like(g, input->next, activation, NUC_ARGS(input));
         nuc_replace_uses(g, input, made, made);
     }
     nuc_replace_uses(g, activation, cat, NULL);

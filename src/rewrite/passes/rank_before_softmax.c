@@ -33,8 +33,7 @@ static bool rank_before(struct nuc_graph *g, struct nuc_node *node)
         return true;
     struct nuc_node *after = node->next;
     struct nuc_node *indices = nuc_insert_getitem(g, after, node, 1);
-    struct nuc_node *values =
-        nuc_emit(g, after, NUC_OP_GATHER, node, NUC_ARGS(nuc_node_arg(value), nuc_int_arg(dim), nuc_node_arg(indices)));
+    struct nuc_node *values = nuc_emit(g, after, NUC_OP_GATHER, node, NUC_ARGS(value, dim, indices));
     nuc_replace_item(g, node, 0, values);
     return true;
 }

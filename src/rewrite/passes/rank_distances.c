@@ -109,7 +109,7 @@ static struct nuc_node *linear_distance(struct nuc_graph *g, struct nuc_node *be
         x = nuc_insert_reshaped(g, before, x, sizes, rank - 1);
         struct nuc_node *w = nuc_insert_floats(g, before, weight, (const int64_t[]){k, d}, 2);
         struct nuc_node *b = nuc_insert_floats(g, before, bias, &k, 1);
-        return nuc_emit(g, before, NUC_OP_LINEAR, before, NUC_ARGS(nuc_node_arg(x), nuc_node_arg(w), nuc_node_arg(b)));
+        return nuc_emit(g, before, NUC_OP_LINEAR, before, NUC_ARGS(x, w, b));
     }
     return NULL;
 }

@@ -53,7 +53,7 @@ static bool split_layers(struct nuc_graph *g, struct nuc_node *node, bool as_ref
             for (uint32_t i = 0; i < r.layers; i++)
                 layers[s][i] = nuc_emit(
                     g, node, NUC_OP_ZEROS, r.states[s],
-                    NUC_ARGS(nuc_ints_arg(sizes, 3), (struct nuc_arg){.kind = NUC_ARG_DTYPE, .u.dtype = m->dtype}));
+                    NUC_ARGS(nuc_ints_arg(sizes, 3), ((struct nuc_arg){.kind = NUC_ARG_DTYPE, .u.dtype = m->dtype})));
             continue;
         }
         int64_t *sizes = nuc_alloc_array(g->cx, r.layers, sizeof *sizes);
@@ -105,7 +105,7 @@ bool nuc_split_recurrent_as_reference(struct nuc_graph *g)
 static struct nuc_node *insert_linear(struct nuc_graph *g, struct nuc_node *node, struct nuc_node *x,
                                       struct nuc_node *weight)
 {
-    return nuc_emit(g, node, NUC_OP_LINEAR, node, NUC_ARGS(nuc_node_arg(x), nuc_node_arg(weight), nuc_node_arg(NULL)));
+    return nuc_emit(g, node, NUC_OP_LINEAR, node, NUC_ARGS(x, weight, NULL));
 }
 
 /* The layers of a state [directions, ...], one for each. */

@@ -582,7 +582,7 @@ static struct nuc_node *sum_experts(const struct conv *c, struct nuc_node *value
         ones[i % channels * all + i] = 1.0f;
     struct nuc_node *weight = nuc_insert_floats(c->g, c->node, ones, sizes, 2 + c->args->spatial);
     return nuc_emit(c->g, c->node, c->args->spatial == 1 ? NUC_OP_CONV1D : NUC_OP_CONV2D, c->node,
-                    NUC_ARGS(nuc_node_arg(value), nuc_node_arg(weight)));
+                    NUC_ARGS(value, weight));
 }
 
 /* Inputs for each expert, summed by the convolution, or results for each expert, summed after it. */
@@ -727,8 +727,7 @@ static struct nuc_node *with_norm(const struct conv *c)
     if (u.rank != n_samples + n_experts)
         return NULL;
     u.value = nuc_insert_reshaped(c->g, c->node, nuc_order_labels(c->g, c->node, u, order + 1 - n_samples), in, 2);
-    weight = nuc_emit(c->g, c->node, NUC_OP_LINEAR, c->node,
-                      NUC_ARGS(nuc_node_arg(u.value), nuc_node_arg(weight), nuc_node_arg(added)));
+    weight = nuc_emit(c->g, c->node, NUC_OP_LINEAR, c->node, NUC_ARGS(u.value, weight, added));
     weight = nuc_insert_reshaped(c->g, c->node, weight, old->vals[0].sizes, old->vals[0].rank);
     struct nuc_node *x = c->batch == 1 ? c->x : nuc_operand(c->g, c->node, NUC_CONV_INPUT);
     return finish(
@@ -798,8 +797,7 @@ static struct nuc_node *with_bias_added(struct nuc_graph *g, struct nuc_node *no
         return NULL;
     int64_t sizes[NUC_MAX_RANK] = {elements_of(bias), 1, 1, 1};
     struct nuc_node *x = nuc_operand(g, node, NUC_CONV_INPUT), *weight = nuc_operand(g, node, NUC_CONV_WEIGHT);
-    struct nuc_node *conv =
-        nuc_emit_like(g, node, node, NUC_ARGS(nuc_node_arg(x), nuc_node_arg(weight), nuc_node_arg(NULL)));
+    struct nuc_node *conv = nuc_emit_like(g, node, node, NUC_ARGS(x, weight, NULL));
     nuc_set_arg_node(conv, g, NUC_CONV_BIAS, NULL);
     return nuc_insert_binary(g, node, NUC_OP_ADD, conv, nuc_insert_reshaped(g, node, bias, sizes, 1 + args->spatial));
 }

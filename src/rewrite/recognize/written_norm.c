@@ -553,10 +553,8 @@ static struct nuc_node *insert_rows(struct nuc_graph *g, struct nuc_node *node, 
     double eps = n->eps > 0 ? n->eps : 1e-30;
 
     if (n->centred)
-        return nuc_emit(g, node, NUC_OP_LAYER_NORM, node,
-                        NUC_ARGS(nuc_node_arg(x), sizes, nuc_node_arg(weight), nuc_node_arg(bias), nuc_float_arg(eps)));
-    return nuc_emit(g, node, NUC_OP_RMS_NORM, node,
-                    NUC_ARGS(nuc_node_arg(x), sizes, nuc_node_arg(weight), nuc_float_arg(eps)));
+        return nuc_emit(g, node, NUC_OP_LAYER_NORM, node, NUC_ARGS(x, sizes, weight, bias, eps));
+    return nuc_emit(g, node, NUC_OP_RMS_NORM, node, NUC_ARGS(x, sizes, weight, eps));
 }
 
 /* Where weight and bias are still to be applied. */
@@ -660,10 +658,9 @@ static struct nuc_node *as_moved_channels(struct nuc_graph *g, struct nuc_node *
     for (uint32_t d = 0; d < m->rank; d++)
         images[d < first ? 0 : 2] *= order[d] == (int64_t)c ? 1 : m->sizes[order[d]];
     struct nuc_node *moved = nuc_insert_permute(g, node, x, order);
-    struct nuc_node *y =
-        nuc_emit(g, node, NUC_OP_GROUP_NORM, node,
-                 NUC_ARGS(nuc_node_arg(nuc_insert_reshaped(g, node, moved, images, 3)), nuc_int_arg(m->sizes[c]),
-                          nuc_node_arg(weight), nuc_node_arg(bias), nuc_float_arg(n->eps > 0 ? n->eps : 1e-30)));
+    struct nuc_node *y = nuc_emit(g, node, NUC_OP_GROUP_NORM, node,
+                                  NUC_ARGS(nuc_insert_reshaped(g, node, moved, images, 3), m->sizes[c], weight, bias,
+                                           n->eps > 0 ? n->eps : 1e-30));
     y = nuc_insert_reshaped(g, node, y, moved->vals[0].sizes, m->rank);
     return permuted_back(g, node, y, order);
 }
@@ -696,9 +693,7 @@ static struct nuc_node *build(struct nuc_graph *g, struct nuc_node *node)
         /* As a norm of groups of channels, whose weights have fewer elements than those of rows. */
         struct nuc_node *weight = along(g, node, n.weight, channels, n.number, false);
         struct nuc_node *bias = n.bias == NULL ? NULL : along(g, node, n.bias, channels, 1, false);
-        return nuc_emit(g, node, NUC_OP_GROUP_NORM, node,
-                        NUC_ARGS(nuc_node_arg(x), nuc_int_arg(groups), nuc_node_arg(weight), nuc_node_arg(bias),
-                                 nuc_float_arg(n.eps > 0 ? n.eps : 1e-30)));
+        return nuc_emit(g, node, NUC_OP_GROUP_NORM, node, NUC_ARGS(x, groups, weight, bias, n.eps > 0 ? n.eps : 1e-30));
     }
     int c = mask == 0 || of_rows ? -1 : channels_of(m, &n, mask);
     if (c >= 0)

@@ -755,11 +755,10 @@ static void write_cell(const struct cell *c)
     struct nuc_arg list =
         c->c != NULL ? nuc_nodes_arg(nuc_copy(g->cx, states, sizeof states), 2) : nuc_node_arg(states[0]);
     struct nuc_node **params = nuc_copy(g->cx, k->params, sizeof k->params);
-    struct nuc_node *layer =
-        nuc_emit(g, at, c->op, c->h,
-                 NUC_ARGS(nuc_node_arg(x), list, nuc_nodes_arg(params, k->count), nuc_bool_arg(k->count >= 4),
-                          nuc_int_arg(1), (struct nuc_arg){.kind = NUC_ARG_FLOAT}, nuc_bool_arg(false),
-                          nuc_bool_arg(false), nuc_bool_arg(false)));
+    struct nuc_node *layer = nuc_emit(g, at, c->op, c->h,
+                                      NUC_ARGS(x, list, nuc_nodes_arg(params, k->count), nuc_bool_arg(k->count >= 4), 1,
+                                               ((struct nuc_arg){.kind = NUC_ARG_FLOAT}), nuc_bool_arg(false),
+                                               nuc_bool_arg(false), nuc_bool_arg(false)));
     struct nuc_node *h = item(c, at, layer, 1, last), *cell = c->c != NULL ? item(c, at, layer, 2, c->c) : NULL;
     nuc_replace_uses(g, last, h, NULL);
     if (cell != NULL)

@@ -174,7 +174,7 @@ static int64_t only_dim(uint32_t mask)
 static struct nuc_node *emit_softmax(struct nuc_graph *g, struct nuc_node *node, enum nuc_op op, struct nuc_node *x,
                                      uint32_t mask)
 {
-    return nuc_emit(g, node, op, node, NUC_ARGS(nuc_node_arg(without_shift(x, mask)), nuc_int_arg(only_dim(mask))));
+    return nuc_emit(g, node, op, node, NUC_ARGS(without_shift(x, mask), only_dim(mask)));
 }
 
 /* ---- softmax ---- */
@@ -231,7 +231,7 @@ static struct nuc_node *to_shifted_sum(struct nuc_graph *g, struct nuc_node *nod
     if (count == 0)
         return NULL;
     struct nuc_node *greatest =
-        nuc_emit(g, node, NUC_OP_AMAX, node, NUC_ARGS(nuc_node_arg(x), nuc_ints_arg(dims, count), nuc_bool_arg(true)));
+        nuc_emit(g, node, NUC_OP_AMAX, node, NUC_ARGS(x, nuc_ints_arg(dims, count), nuc_bool_arg(true)));
     struct nuc_node *shifted = nuc_insert_binary(g, node, NUC_OP_SUB, x, greatest);
     struct nuc_node *sum = nuc_insert_sum(g, node, nuc_insert_unary(g, node, NUC_OP_EXP, shifted), dims, count, true);
     struct nuc_node *log = nuc_insert_unary(g, node, NUC_OP_LOG, sum);
@@ -301,8 +301,7 @@ static struct nuc_node *logarithm(struct nuc_graph *g, struct nuc_node *node, co
     struct nuc_node *x = nuc_operand(g, p->of, NUC_SELF);
 
     if (p->of->op == NUC_OP_SIGMOID)
-        return nuc_emit(g, node, NUC_OP_LOG_SIGMOID, node,
-                        NUC_ARGS(nuc_node_arg(p->complement ? negated(g, node, x) : x)));
+        return nuc_emit(g, node, NUC_OP_LOG_SIGMOID, node, NUC_ARGS(p->complement ? negated(g, node, x) : x));
     return nuc_emit(g, node, p->of->op == NUC_OP_SOFTMAX ? NUC_OP_LOG_SOFTMAX : NUC_OP_NATIVE_LOG_SOFTMAX, node,
                     p->of->args, p->of->n_args);
 }
@@ -319,11 +318,10 @@ static struct nuc_node *to_logarithm(struct nuc_graph *g, struct nuc_node *node)
     /* The same moves of another value. */
     struct nuc_node *value = logarithm(g, node, &p);
     for (uint32_t i = p.n_moves; i-- > 0;)
-        value = nuc_emit_like(g, node, p.moves[i], NUC_ARGS(nuc_node_arg(value)));
+        value = nuc_emit_like(g, node, p.moves[i], NUC_ARGS(value));
     struct nuc_node *y = value;
     if (p.min > 0)
-        y = nuc_emit(g, node, NUC_OP_CLAMP, node,
-                     NUC_ARGS(nuc_node_arg(y), nuc_float_arg(log(p.min)), nuc_float_arg(p.max < 1 ? log(p.max) : 0)));
+        y = nuc_emit(g, node, NUC_OP_CLAMP, node, NUC_ARGS(y, log(p.min), p.max < 1 ? log(p.max) : 0));
     return base < M_E || base > M_E ? nuc_insert_with_number(g, node, NUC_OP_MUL, y, 1 / log(base)) : y;
 }
 
@@ -387,12 +385,10 @@ static struct nuc_node *to_logit(struct nuc_graph *g, struct nuc_node *node)
     if (x == NULL && node->op == NUC_OP_LOGIT)
         return NULL;
     if (x == NULL)
-        return nuc_emit(g, node, NUC_OP_LOGIT, node, NUC_ARGS(nuc_node_arg(odds(g, node))));
+        return nuc_emit(g, node, NUC_OP_LOGIT, node, NUC_ARGS(odds(g, node)));
     if (!(b.min > 0) || !(b.max < 1))
         return x;
-    return nuc_emit(
-        g, node, NUC_OP_CLAMP, node,
-        NUC_ARGS(nuc_node_arg(x), nuc_float_arg(log(b.min / (1 - b.min))), nuc_float_arg(log(b.max / (1 - b.max)))));
+    return nuc_emit(g, node, NUC_OP_CLAMP, node, NUC_ARGS(x, log(b.min / (1 - b.min)), log(b.max / (1 - b.max))));
 }
 
 /* ---- the pass ---- */

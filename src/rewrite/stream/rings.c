@@ -179,8 +179,7 @@ static struct nuc_node *choose(struct rings *r, struct nuc_node *before, struct 
     struct nuc_graph *g = r->g;
     struct nuc_node *begun = nuc_insert_with_number(g, before, NUC_OP_GT, mask_of(r, before, &wanted), 0.5);
 
-    return nuc_emit(g, before, NUC_OP_WHERE, value,
-                    NUC_ARGS(nuc_node_arg(begun), nuc_node_arg(value), nuc_node_arg(other)));
+    return nuc_emit(g, before, NUC_OP_WHERE, value, NUC_ARGS(begun, value, other));
 }
 
 /* Frames that do not exist become the pad value. A product with 1 leaves an int8 value as it is. */
@@ -193,8 +192,7 @@ static struct nuc_node *padded(struct rings *r, struct nuc_node *before, struct 
     struct nuc_node *made;
 
     if (wanted.quantized)
-        made = nuc_emit(r->g, before, NUC_OP_MUL, value,
-                        NUC_ARGS(nuc_node_arg(value), nuc_node_arg(mask_of(r, before, &wanted))));
+        made = nuc_emit(r->g, before, NUC_OP_MUL, value, NUC_ARGS(value, mask_of(r, before, &wanted)));
     else
         made = choose(r, before, value, nuc_insert_constant(r->g, before, value->vals[0].dtype, ring->pad), wanted);
     return quantized(r->g, before, made, ring->quantized ? &ring->quant : NULL);
@@ -370,7 +368,7 @@ static void adapt_sizes(struct rings *r, struct nuc_node *n, const struct nuc_tr
     /* A dimension that is named, or dropped for its size, would be another one where a hop is one frame. */
     nuc_replace_uses(r->g, n,
                      nuc_emit(r->g, n->next, NUC_OP_RESHAPE, n,
-                              NUC_ARGS(nuc_node_arg(nuc_arg_node(n, NUC_SELF)), nuc_ints_arg(sizes, n->vals[0].rank))),
+                              NUC_ARGS(nuc_arg_node(n, NUC_SELF), nuc_ints_arg(sizes, n->vals[0].rank))),
                      NULL);
 }
 

@@ -85,8 +85,7 @@ static struct nuc_node *pad_unevenly(struct nuc_graph *g, struct nuc_node *node,
     }
     if (!any)
         return input;
-    return nuc_emit(g, node, NUC_OP_CONSTANT_PAD, node,
-                    NUC_ARGS(nuc_node_arg(input), nuc_ints_arg(pad, 2 * spatial), nuc_float_arg(0.0)));
+    return nuc_emit(g, node, NUC_OP_CONSTANT_PAD, node, NUC_ARGS(input, nuc_ints_arg(pad, 2 * spatial), 0.0));
 }
 
 /* Padding "same" or "valid"; of the latter torch writes lists of one element. */

@@ -78,8 +78,7 @@ static struct nuc_node *insert_padding(const struct conv3d *c, struct nuc_node *
         any |= pad[i];
     if (any == 0)
         return input;
-    return nuc_emit(c->g, c->node, NUC_OP_CONSTANT_PAD, c->node,
-                    NUC_ARGS(nuc_node_arg(input), nuc_ints_arg(pad, count), nuc_float_arg(0.0)));
+    return nuc_emit(c->g, c->node, NUC_OP_CONSTANT_PAD, c->node, NUC_ARGS(input, nuc_ints_arg(pad, count), 0.0));
 }
 
 /* The input, with a batch or without, as images [N, D, C, H, W] of its depths. */
@@ -120,8 +119,7 @@ static struct nuc_node *insert_part(const struct conv3d *c, struct nuc_node *ima
     const struct nuc_meta *m = &images->vals[0];
     const int64_t sizes[] = {c->batch * c->depth, c->groups, c->channels / c->groups, m->sizes[3], m->sizes[4]};
     struct nuc_node *part = nuc_emit(c->g, c->node, NUC_OP_SLICE, c->node,
-                                     NUC_ARGS(nuc_node_arg(images), nuc_int_arg(1), nuc_int_arg(start),
-                                              nuc_int_arg(start + (c->depth - 1) * step + 1), nuc_int_arg(step)));
+                                     NUC_ARGS(images, 1, start, start + (c->depth - 1) * step + 1, step));
 
     return insert_reshape(c, part, sizes, 5);
 }

@@ -68,9 +68,7 @@ static struct nuc_node *constant_indices(const struct padding *p, int64_t start,
 static struct nuc_node *insert_scatter(const struct padding *p, struct nuc_node *into, struct nuc_node *from,
                                        uint32_t dim, int64_t start, int64_t end)
 {
-    return nuc_emit(
-        p->g, p->node, NUC_OP_SLICE_SCATTER, p->node,
-        NUC_ARGS(nuc_node_arg(into), nuc_node_arg(from), nuc_int_arg(dim), nuc_int_arg(start), nuc_int_arg(end)));
+    return nuc_emit(p->g, p->node, NUC_OP_SLICE_SCATTER, p->node, NUC_ARGS(into, from, dim, start, end));
 }
 
 struct range {
@@ -203,7 +201,7 @@ static struct nuc_node *insert_padding(struct nuc_graph *g, struct nuc_node *nod
             struct nuc_node *indices[NUC_MAX_RANK] = {NULL};
             indices[dim] = index;
             value = nuc_emit(p.g, p.node, NUC_OP_INDEX, p.node,
-                             NUC_ARGS(nuc_node_arg(value), nuc_nodes_arg(indices, value->vals[0].rank)));
+                             NUC_ARGS(value, nuc_nodes_arg(indices, value->vals[0].rank)));
         }
         if (!nuc_is_channels_last(&in))
             return value;

@@ -95,14 +95,11 @@ static struct nuc_node *to_stable_topk(struct nuc_graph *g, struct nuc_node *nod
     if (!nuc_is_dequantize(input) || rank == 0 || k < 1 || k > MAX_TOPK)
         return nuc_to_same(g, node);
     for (int64_t i = 0; i < k; i++) {
-        indices[i] = nuc_emit(g, node, largest ? NUC_OP_ARGMAX : NUC_OP_ARGMIN, node,
-                              NUC_ARGS(nuc_node_arg(left), nuc_int_arg(dim), nuc_bool_arg(true)));
-        values[i] = nuc_emit(g, node, NUC_OP_GATHER, node,
-                             NUC_ARGS(nuc_node_arg(input), nuc_int_arg(dim), nuc_node_arg(indices[i])));
+        indices[i] =
+            nuc_emit(g, node, largest ? NUC_OP_ARGMAX : NUC_OP_ARGMIN, node, NUC_ARGS(left, dim, nuc_bool_arg(true)));
+        values[i] = nuc_emit(g, node, NUC_OP_GATHER, node, NUC_ARGS(input, dim, indices[i]));
         if (i + 1 < k)
-            left = nuc_emit(
-                g, node, NUC_OP_SCATTER_VALUE, node,
-                NUC_ARGS(nuc_node_arg(left), nuc_int_arg(dim), nuc_node_arg(indices[i]), nuc_float_arg(taken)));
+            left = nuc_emit(g, node, NUC_OP_SCATTER_VALUE, node, NUC_ARGS(left, dim, indices[i], taken));
     }
     nuc_replace_item(g, node, 0, nuc_insert_cat(g, node, values, (uint32_t)k, dim));
     nuc_replace_item(g, node, 1, nuc_insert_cat(g, node, indices, (uint32_t)k, dim));

@@ -97,8 +97,7 @@ static struct nuc_node *find_twin(struct nuc_graph *g, struct nuc_node *quantize
     if (twin == NULL || nuc_same_sizes(&twin->vals[0], wanted) || !nuc_quantize_quant(quantize, &parameters))
         return twin;
     struct nuc_node *x = nuc_insert_quant(g, quantize, NUC_OP_DEQUANTIZE_PER_TENSOR, twin, &parameters);
-    x = nuc_emit(g, quantize, NUC_OP_VIEW, quantize,
-                 NUC_ARGS(nuc_node_arg(x), nuc_ints_arg(wanted->sizes, wanted->rank)));
+    x = nuc_emit(g, quantize, NUC_OP_VIEW, quantize, NUC_ARGS(x, nuc_ints_arg(wanted->sizes, wanted->rank)));
     x->is_step = true;
     return nuc_insert_quant(g, quantize, NUC_OP_QUANTIZE_PER_TENSOR, x, &parameters);
 }
