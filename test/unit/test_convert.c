@@ -619,6 +619,28 @@ static void heads_are_read(struct nuc_context *cx, void *arg)
     }
 }
 
+/* The values along one dimension, those from `at` on first. */
+static int32_t rolled(struct nuc_ltb *d, int32_t x, int32_t axis, int32_t at)
+{
+    const int32_t size = nuc_ltb_at(d, x)->shape[axis];
+
+    return joined(d, sliced(d, x, axis, at, size - at), sliced(d, x, axis, 0, at), axis);
+}
+
+/* Slices of one tensor, one behind the other, are one gather, also along several dimensions and of a slice. */
+static void slices_are_gathered(struct nuc_context *cx, void *arg)
+{
+    struct nuc_ltb *d = net_new(cx, 17);
+    struct nuc_lt_quant quant = parameters(cx, 0.06f, 3);
+
+    int32_t x = sliced(d, add_pointwise(d, 0, 7, quant), 3, 1, 5);
+    x = rolled(d, rolled(d, rolled(d, x, 1, 2), 2, 1), 3, 3);
+    add_pointwise(d, x, 4, quant);
+    const struct nuc_neutron_image *image = same_with_tables(d);
+    assert_int_equal(image->n_calls, 3);
+    assert_true(has_call(image, "GATHER"));
+}
+
 /* Features that each layer adds to those before: all lie in the last concatenation but the input, which is copied. */
 static void nested_concatenations(struct nuc_context *cx, void *arg)
 {
@@ -712,6 +734,6 @@ static void refusals_name_the_operator(void **state)
 RUN_TESTS(cmocka_unit_test(merging_keeps_bytes), cmocka_unit_test(fetching_keeps_bytes),
           CONTEXT_TEST(fetching_begins_early), STATE_TEST(whole_block_is_one_call), CONTEXT_TEST(concat_of_two),
           CONTEXT_TEST(in_place), CONTEXT_TEST(function_of_one_value), CONTEXT_TEST(tables_at_the_end),
-          CONTEXT_TEST(rows_are_read), CONTEXT_TEST(heads_are_read), CONTEXT_TEST(nested_concatenations),
-          CONTEXT_TEST(order_of_branches), CONTEXT_TEST(shared_pad), CONTEXT_TEST(functions_behind_moves),
-          cmocka_unit_test(refusals_name_the_operator))
+          CONTEXT_TEST(rows_are_read), CONTEXT_TEST(heads_are_read), CONTEXT_TEST(slices_are_gathered),
+          CONTEXT_TEST(nested_concatenations), CONTEXT_TEST(order_of_branches), CONTEXT_TEST(shared_pad),
+          CONTEXT_TEST(functions_behind_moves), cmocka_unit_test(refusals_name_the_operator))

@@ -25,6 +25,8 @@ struct nuc_cv_node {
     const int8_t *table; /* 256 results of q = -128 ... 127, when the operator is a function of one value; else NULL */
     const int8_t *last_table; /* of a function that the operator's call applies to its result, or NULL */
     uint32_t turn;            /* 1 + index of the TRANSPOSE in whose order a product writes its result, 0: none */
+    const int32_t **picks;    /* of a concatenation of slices of n->input alone: by dimension, the index there of each
+                                 index of the result, NULL: its own; else NULL */
 };
 
 /* Where the bytes of one tensor lie inside another: from `at` on, in rows of `row` bytes, `pitch` bytes apart. */
@@ -79,6 +81,7 @@ struct nuc_cv {
     size_t n_windows, windows_capacity;
     bool pool_boundaries;              /* inputs and outputs are planned with the intermediates */
     bool revision_3;                   /* calls are those of the microcode's revision 3 */
+    const struct nuc_npu_costs *costs; /* of the NPU */
     uint32_t revision;                 /* the oldest one that has all calls so far */
     const struct nuc_cv_node *current; /* node whose calls are being emitted */
 };
@@ -98,7 +101,7 @@ _Noreturn void nuc_cv_fail(const struct nuc_cv *cv, const struct nuc_cv_node *n,
 /* How many operands the node reads, the first of them n->input: one when it is a table. */
 static inline uint32_t nuc_cv_n_operands(const struct nuc_cv_node *n)
 {
-    return n->table ? 1 : n->op->n_inputs;
+    return n->table || n->picks ? 1 : n->op->n_inputs;
 }
 
 /* Operand `i` of the LiteRT operator, or NULL when it is left out or beyond the list. */

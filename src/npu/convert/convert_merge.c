@@ -4,6 +4,9 @@
  * tables are composed, both also across operators that only move values, and operators that keep all bytes in place
  * become aliases of their input.
  */
+#include <string.h>
+
+#include "device/base/npu_cost.h"
 #include "npu/convert/conversion.h"
 
 /* The node that computes a tensor used once only and not given out, else NULL. */
@@ -209,6 +212,79 @@ static bool keeps_bytes(struct nuc_cv *cv, const struct nuc_cv_node *n)
     return nuc_cv_same_params(cv, n, x, y);
 }
 
+/* Whether the node takes values of one tensor along `axis` alone; *begin: the first of them. */
+static bool slices_axis(const struct nuc_cv *cv, const struct nuc_cv_node *n, uint32_t axis, int64_t *begin)
+{
+    const struct nuc_lt_tensor *x = nuc_cv_x(cv, n), *y = nuc_cv_y(cv, n);
+    int64_t first[NUC_MAX_RANK];
+
+    if (n->op->code != NUC_LT_SLICE || n->table || n->dropped || x->rank != y->rank || x->dtype != y->dtype ||
+        !nuc_cv_same_params(cv, n, x, y) || nuc_cv_integers(cv, n, 1, NUC_MAX_RANK, first) != x->rank)
+        return false;
+    for (uint32_t d = 0; d < x->rank; d++) {
+        if (first[d] < 0 || first[d] + y->shape[d] > x->shape[d] || (d != axis && y->shape[d] != x->shape[d]))
+            return false;
+    }
+    *begin = first[axis];
+    return true;
+}
+
+/* What a gather along dimension `last` moves at once, in how many pieces. */
+static uint64_t units_of(const struct nuc_lt_tensor *t, uint32_t last)
+{
+    uint64_t units = 1;
+
+    for (uint32_t d = 0; d <= last; d++)
+        units = nuc_npu_times(units, (uint64_t)t->shape[d]);
+    return units;
+}
+
+/*
+ * Slices of one tensor along one axis, one behind the other, as a roll, a flip or channels in another order are
+ * written: one gather instead of a copy for each, and the same for two axes after each other.
+ */
+static void merge_slices(struct nuc_cv *cv, struct nuc_cv_node *n)
+{
+    const struct nuc_lt_tensor *y = nuc_cv_y(cv, n);
+    int32_t axis = n->op->code == NUC_LT_CONCATENATION && !cv->revision_3 ? nuc_cv_concat_axis(cv, n) : -1;
+    uint32_t parts = n->op->n_inputs;
+    int32_t at = 0, of = -1;
+
+    if (axis < 0 || parts < 2 ||
+        units_of(y, (uint32_t)axis) > (uint64_t)(parts - 1) * cv->costs->kernel * cv->costs->pipelines)
+        return;
+    int32_t *pick = nuc_alloc_array(cv->cx, (size_t)y->shape[axis], sizeof *pick);
+    for (uint32_t i = 0; i < parts; i++) {
+        const struct nuc_cv_node *part = only_producer(cv, n->op->inputs[i]);
+        int64_t begin;
+        if (!part || !slices_axis(cv, part, (uint32_t)axis, &begin) || (of >= 0 && part->input != of))
+            return;
+        of = part->input;
+        for (int32_t k = 0; k < nuc_cv_y(cv, part)->shape[axis]; k++)
+            pick[at++] = (int32_t)begin + k;
+    }
+    if (of < 0 || cv->graph->tensors[of].rank != y->rank)
+        return;
+    for (uint32_t i = 0; i < parts; i++) {
+        struct nuc_cv_node *part = &cv->nodes[cv->tensors[n->op->inputs[i]].producer];
+        part->dropped = true;
+        part->whole = n->index + 1;
+    }
+    n->picks = nuc_alloc_array(cv->cx, NUC_MAX_RANK, sizeof *n->picks);
+    memset(n->picks, 0, NUC_MAX_RANK * sizeof *n->picks);
+    n->picks[axis] = pick;
+    n->input = of;
+    cv->tensors[of].n_uses -= parts - 1;
+    struct nuc_cv_node *before = only_producer(cv, of);
+    if (!before || !before->picks || before->picks[axis])
+        return;
+    for (uint32_t d = 0; d < y->rank; d++)
+        n->picks[d] = (int32_t)d == axis ? pick : before->picks[d];
+    n->input = before->input;
+    before->dropped = true;
+    before->whole = n->index + 1;
+}
+
 /* A permutation that alone reads a product, as it is or in another shape, is the order in which its call writes. */
 static void merge_turn(struct nuc_cv *cv, struct nuc_cv_node *n)
 {
@@ -278,6 +354,10 @@ void nuc_cv_merge(struct nuc_cv *cv)
             merge_table(cv, n);
         else
             merge_pad(cv, n);
+    }
+    for (uint32_t i = 0; i < cv->graph->n_ops; i++) {
+        if (!cv->nodes[i].dropped)
+            merge_slices(cv, &cv->nodes[i]);
     }
     for (uint32_t i = 0; i < cv->graph->n_ops; i++) {
         if (!cv->nodes[i].dropped)

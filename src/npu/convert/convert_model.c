@@ -222,6 +222,7 @@ struct nuc_neutron_image *nuc_convert_litert(struct nuc_context *cx, const struc
     cv.pool_boundaries = options && options->pool_boundaries;
     cv.revision_3 = options && options->revision_3;
     cv.revision = 3;
+    cv.costs = costs_of(options);
     nuc_cv_merge(&cv);
     nuc_cv_make_views(&cv);
     nuc_cv_find_order(&cv);

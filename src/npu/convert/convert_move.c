@@ -136,6 +136,23 @@ void nuc_cv_emit_pad(struct nuc_cv *cv, const struct nuc_cv_node *n)
     emit_move(cv, n->input, &v);
 }
 
+/* The last dimension whose source positions are their own indices becomes the unit. */
+static void emit_gather(struct nuc_cv *cv, const struct nuc_cv_node *n, int32_t rank, const int32_t *shape,
+                        int32_t unit, const int32_t *tables, size_t entries)
+{
+    union nuc_mc_record r = {.gather = {.rank = rank, .unit = unit}};
+    uint8_t *words = nuc_alloc_array(cv->cx, entries, 4);
+
+    for (int32_t i = 0; i < rank; i++)
+        r.gather.shape[i] = shape[i];
+    for (size_t i = 0; i < entries; i++)
+        nuc_store_u32(words + i * 4, (uint32_t)tables[i]);
+    r.gather.input = nuc_cv_tensor_ref(cv, n->input);
+    r.gather.output = nuc_cv_output_ref(cv);
+    r.gather.table = nuc_cv_weights_ref(cv, words, entries * 4);
+    nuc_cv_emit(cv, NUC_MC_OP_GATHER, &r);
+}
+
 /* Copies operand `i`, which begins at position `at` of the axis. */
 static void emit_part(struct nuc_cv *cv, const struct nuc_cv_node *n, uint32_t i, int64_t axis, int64_t at)
 {
@@ -150,11 +167,39 @@ static void emit_part(struct nuc_cv *cv, const struct nuc_cv_node *n, uint32_t i
     emit_move(cv, n->op->inputs[i], &v);
 }
 
+/* The last dimensions that lie as they are become the unit. */
+static void emit_picks(struct nuc_cv *cv, const struct nuc_cv_node *n)
+{
+    const struct nuc_lt_tensor *x = nuc_cv_x(cv, n), *y = nuc_cv_y(cv, n);
+    int64_t stride[NUC_MAX_RANK], unit = 1;
+    struct nuc_cv_place place = nuc_cv_place(cv, n->input);
+    uint32_t rank = x->rank;
+    size_t entries = 0;
+
+    check_moved(cv, n, x, y);
+    if (!nuc_cv_strides(x, &place.layout, stride))
+        nuc_cv_fail(cv, n, "the input has no strides inside the tensor it is a part of");
+    for (; rank > 1 && !n->picks[rank - 1] && stride[rank - 1] == unit; rank--)
+        unit *= y->shape[rank - 1];
+    for (uint32_t d = 0; d < rank; d++)
+        entries += (size_t)y->shape[d];
+    int32_t *tables = nuc_alloc_array(cv->cx, entries, sizeof *tables), *at = tables;
+    for (uint32_t d = 0; d < rank; d++) {
+        for (int32_t i = 0; i < y->shape[d]; i++)
+            *at++ = (int32_t)((n->picks[d] ? n->picks[d][i] : i) * stride[d]);
+    }
+    emit_gather(cv, n, (int32_t)rank, y->shape, (int32_t)unit, tables, entries);
+}
+
 void nuc_cv_emit_concat(struct nuc_cv *cv, const struct nuc_cv_node *n)
 {
     int32_t axis = nuc_cv_concat_axis(cv, n);
     int64_t at = 0;
 
+    if (n->picks) {
+        emit_picks(cv, n);
+        return;
+    }
     if (axis < 0)
         nuc_cv_fail(cv, n,
                     "operands must have the output's type, scale, zero point and other dimensions, and fill it "
@@ -184,23 +229,6 @@ void nuc_cv_emit_slice(struct nuc_cv *cv, const struct nuc_cv_node *n)
 }
 
 /* ---- gathers ---- */
-
-/* The last dimension whose source positions are their own indices becomes the unit. */
-static void emit_gather(struct nuc_cv *cv, const struct nuc_cv_node *n, int32_t rank, const int32_t *shape,
-                        int32_t unit, const int32_t *tables, size_t entries)
-{
-    union nuc_mc_record r = {.gather = {.rank = rank, .unit = unit}};
-    uint8_t *words = nuc_alloc_array(cv->cx, entries, 4);
-
-    for (int32_t i = 0; i < rank; i++)
-        r.gather.shape[i] = shape[i];
-    for (size_t i = 0; i < entries; i++)
-        nuc_store_u32(words + i * 4, (uint32_t)tables[i]);
-    r.gather.input = nuc_cv_tensor_ref(cv, n->input);
-    r.gather.output = nuc_cv_output_ref(cv);
-    r.gather.table = nuc_cv_weights_ref(cv, words, entries * 4);
-    nuc_cv_emit(cv, NUC_MC_OP_GATHER, &r);
-}
 
 /* REFLECT leaves the edge out, SYMMETRIC repeats it. */
 static int64_t mirrored(int64_t i, int64_t size, int64_t offset)

@@ -17,8 +17,8 @@ static bool writes_rows(const struct nuc_cv *cv, const struct nuc_cv_node *n, in
     struct nuc_mc_binary shape;
     int64_t stride[NUC_MAX_RANK];
 
-    if (n->table)
-        return true;
+    if (n->table || n->picks)
+        return n->table != NULL;
     switch (nuc_cv_kernel(n->op->code)->rows) {
     case CV_ROWS_LAST:
         return n->turn == 0 && y->rank > 0 && y->shape[y->rank - 1] == row;
@@ -152,7 +152,8 @@ static int32_t place_run(struct nuc_cv *cv, const struct nuc_cv_node *n, int32_t
         return -1;
     for (uint32_t i = cv->graph->n_ops - 1; i > n->index; i--) {
         const struct nuc_cv_node *large = &cv->nodes[i];
-        if (large->dropped || large->op->code != NUC_LT_CONCATENATION || nuc_cv_concat_axis(cv, large) != axis)
+        if (large->dropped || large->picks || large->op->code != NUC_LT_CONCATENATION ||
+            nuc_cv_concat_axis(cv, large) != axis)
             continue;
         int32_t first = find_run(large, n);
         if (first < 0)
@@ -317,7 +318,7 @@ void nuc_cv_make_views(struct nuc_cv *cv)
     }
     for (uint32_t i = cv->graph->n_ops; i-- > 0;) {
         const struct nuc_cv_node *n = &cv->nodes[i];
-        if (n->dropped || n->op->code != NUC_LT_CONCATENATION || nuc_cv_concat_axis(cv, n) < 0)
+        if (n->dropped || n->picks || n->op->code != NUC_LT_CONCATENATION || nuc_cv_concat_axis(cv, n) < 0)
             continue;
         int32_t run = place_run(cv, n, nuc_cv_concat_axis(cv, n));
         if (run >= 0)
