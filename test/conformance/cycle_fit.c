@@ -112,7 +112,7 @@ static void add_calls(const struct nuc_neutron_image *image, const struct nuc_ta
 static void add_npu(struct nuc_context *cx, struct nuc_lt_model *m, const struct nuc_target *target, struct parts *p)
 {
     cut_to_npu(cx, m);
-    add_calls(nuc_convert_litert(cx, m, NULL), target, p);
+    add_calls(nuc_convert_litert(cx, m, &(struct nuc_convert_options){.revision_3 = true}), target, p);
 }
 
 static void add_cpu(const struct nuc_lt_model *converted, const struct nuc_target *target, struct parts *p)
@@ -194,7 +194,7 @@ static void print_predicted(struct nuc_context *cx, const struct nuc_target *t, 
     for (size_t i = 0; i < sizeof predicted / sizeof predicted[0]; i++) {
         struct nuc_npu_costs costs = *t->npu;
         costs.burst_bytes = predicted[i].burst_bytes > 0 ? predicted[i].burst_bytes : costs.burst_bytes;
-        const struct nuc_convert_options fetch = {.fetch_constants = true, .costs = &costs};
+        const struct nuc_convert_options fetch = {.fetch_constants = true, .revision_3 = true, .costs = &costs};
         const struct nuc_neutron_image *image = nuc_convert_litert(cx, mobilenet_v1(cx), &fetch);
         double measured = predicted[i].microseconds * 1e-6 * t->clock_hz, us = 1e6 / t->clock_hz;
         struct parts p = {.fixed = 0};
@@ -215,7 +215,7 @@ static void print_predicted(struct nuc_context *cx, const struct nuc_target *t, 
 static void print_mcxn(struct nuc_context *cx, struct fit *f)
 {
     const struct nuc_target *t = nuc_target_find(cx, "mcxn947");
-    const struct nuc_convert_options options = {.costs = t->npu};
+    const struct nuc_convert_options options = {.revision_3 = true, .costs = t->npu};
     struct nuc_lt_model *m = read_model(cx, f->reference, models[0].model);
     double measured = 7130 * 1e-6 * t->clock_hz;
     struct parts p = {.fixed = 0};

@@ -619,6 +619,37 @@ static void heads_are_read(struct nuc_context *cx, void *arg)
     }
 }
 
+/* Convolutions of few channels, whose pixels become channels where that takes fewer cycles. */
+static void pixels_are_channels(struct nuc_context *cx, void *arg)
+{
+    static const struct {
+        int32_t w, c, k, stride, dilation;
+        bool same, gains;
+    } rows[] = {{32, 3, 3, 2, 1, true, true},  {32, 3, 4, 4, 1, false, true},  {32, 1, 5, 2, 1, true, true},
+                {48, 3, 7, 2, 1, true, true},  {32, 1, 9, 1, 1, true, true},   {48, 1, 5, 2, 2, true, true},
+                {33, 3, 3, 2, 1, true, false}, {32, 8, 3, 2, 1, false, false}, {40, 4, 2, 2, 1, false, true}};
+
+    for (uint32_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        struct nuc_ltb *d = net_new(cx, 20 + i);
+        int32_t *shape = nuc_ltb_at(d, 0)->shape, reach = (rows[i].k - 1) * rows[i].dilation + 1;
+        shape[1] = 24;
+        shape[2] = rows[i].w;
+        shape[3] = rows[i].c;
+        int32_t y = add_conv(d, 0, rows[i].k, 8, parameters(cx, 0.06f, 3));
+        union nuc_lt_options *o = &last_op(d)->options;
+        o->conv.padding = rows[i].same ? NUC_LT_SAME : NUC_LT_VALID;
+        o->conv.stride_h = o->conv.stride_w = rows[i].stride;
+        o->conv.dilation_h = o->conv.dilation_w = rows[i].dilation;
+        for (int k = 1; k < 3; k++)
+            nuc_ltb_at(d, y)->shape[k] = (shape[k] - (rows[i].same ? 1 : reach)) / rows[i].stride + 1;
+        const struct nuc_neutron_image *image = same_with_tables(d);
+        const struct nuc_convert_options before = {.revision_3 = true};
+        uint64_t whole = nuc_convert_litert(cx, d->model, &before)->calls[0].cycles;
+        if ((image->calls[0].cycles < whole) != rows[i].gains)
+            fail_msg("row %u: %u cycles of %u", i, (uint32_t)image->calls[0].cycles, (uint32_t)whole);
+    }
+}
+
 /* The values along one dimension, those from `at` on first. */
 static int32_t rolled(struct nuc_ltb *d, int32_t x, int32_t axis, int32_t at)
 {
@@ -735,5 +766,5 @@ RUN_TESTS(cmocka_unit_test(merging_keeps_bytes), cmocka_unit_test(fetching_keeps
           CONTEXT_TEST(fetching_begins_early), STATE_TEST(whole_block_is_one_call), CONTEXT_TEST(concat_of_two),
           CONTEXT_TEST(in_place), CONTEXT_TEST(function_of_one_value), CONTEXT_TEST(tables_at_the_end),
           CONTEXT_TEST(rows_are_read), CONTEXT_TEST(heads_are_read), CONTEXT_TEST(slices_are_gathered),
-          CONTEXT_TEST(nested_concatenations), CONTEXT_TEST(order_of_branches), CONTEXT_TEST(shared_pad),
-          CONTEXT_TEST(functions_behind_moves), cmocka_unit_test(refusals_name_the_operator))
+          CONTEXT_TEST(pixels_are_channels), CONTEXT_TEST(nested_concatenations), CONTEXT_TEST(order_of_branches),
+          CONTEXT_TEST(shared_pad), CONTEXT_TEST(functions_behind_moves), cmocka_unit_test(refusals_name_the_operator))

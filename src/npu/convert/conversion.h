@@ -258,6 +258,10 @@ struct nuc_mc_binary nuc_cv_binary(const struct nuc_cv *cv, const struct nuc_cv_
 /* Shape and strides; with row > 0 the last dimension has that many elements. False: that cannot be. */
 bool nuc_cv_binary_shape(const struct nuc_cv *cv, const struct nuc_cv_node *n, int64_t row, struct nuc_mc_binary *e);
 
+/* convert_pixels.c: neighbouring pixels as one of more channels, where that takes fewer cycles. */
+struct nuc_channel_constants;
+void nuc_cv_fold_pixels(struct nuc_cv *cv, struct nuc_mc_conv *c, struct nuc_channel_constants *k);
+
 /* convert_merge.c: tables, merged pads and activations, aliases. */
 void nuc_cv_merge(struct nuc_cv *cv);
 

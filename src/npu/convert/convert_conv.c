@@ -162,7 +162,9 @@ static void emit_record(struct nuc_cv *cv, const struct nuc_cv_node *n, union nu
                                          .low = c->clamp_min,
                                          .high = c->clamp_max},
                   &k);
-    c->weight = nuc_cv_weights_ref(cv, k.weights, bytes);
+    if (opcode == NUC_MC_OP_CONV_2D)
+        nuc_cv_fold_pixels(cv, c, &k);
+    c->weight = nuc_cv_weights_ref(cv, k.weights, k.n_weights);
     c->bias = bias_ref(cv, k.bias, c->out_c);
     c->requant = requant_ref(cv, k.rescale, c->out_c);
     nuc_cv_emit(cv, opcode, r);
