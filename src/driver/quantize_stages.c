@@ -121,7 +121,7 @@ struct nuc_calibration *nuc_calibration_of(struct nuc_model *m, enum nuc_accurac
     const struct nuc_settings *s = m->settings;
     bool int8_cpu = s->target->cpu != NULL;
     /* Another network has answered it: what this one loses before it is converted is not asked for. */
-    bool finds_no_width = s->narrow && s->o.activations != NUC_ACTIVATIONS_MIXED;
+    bool finds_no_width = s->narrow && s->judges && s->o.activations != NUC_ACTIVATIONS_MIXED;
     struct nuc_support support = {.g = m->graph, .target = s->target, .flavor = s->flavor};
     struct nuc_quantize_options options = {
         .side = int8_cpu && !s->delegates ? NUC_SIDE_CPU : NUC_SIDE_NPU,

@@ -29,7 +29,7 @@ struct nuc_settings {
     unsigned without;                       /* steps of the search for parameters (quantize.h) */
     unsigned rounding;                      /* as in struct nuc_quantize_options */
     bool trial;  /* what runs is asked for its decisions: no notes, dumps, timings or files */
-    bool narrow; /* a trial of the network with the CPU in float found no values that int8 is too narrow for */
+    bool narrow; /* a trial with the CPU in float found no values that have to be wider for a fair error */
     bool judges; /* is compared with others like it: with all accuracy, and no timings or data described */
 };
 

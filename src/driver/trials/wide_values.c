@@ -37,6 +37,10 @@
 /* What the first may take, in cycles of int8. */
 #define MOST_TIMES 15.0
 
+/* The same of less than a fair error, and proposals of it that are tried. */
+#define MOST_TIMES_BEYOND 0.25
+#define MOST_TRIALS_BEYOND 2
+
 /* The same of int16 that the user asks for, and how much of the limit is near enough to it. */
 #define MOST_MIXED_TRIALS 5
 #define MOST_MIXED_SHARE 0.25
@@ -53,7 +57,7 @@ bool nuc_may_widen(const struct nuc_job *j)
     bool mixed = s->o.activations == NUC_ACTIVATIONS_MIXED && !s->judges;
 
     return (j->samples != NULL || nuc_has_samples(j->source)) && j->m->widened < (mixed ? 2 : 1) && !s->trial &&
-           (!s->narrow || mixed) && !(s->without & NUC_STEP_WIDTH) && !s->o.reference_compat &&
+           (!s->narrow || !s->judges || mixed) && !(s->without & NUC_STEP_WIDTH) && !s->o.reference_compat &&
            s->o.accuracy != NUC_ACCURACY_FAST && s->o.observer == NUC_OBSERVE_AUTO;
 }
 
@@ -213,6 +217,7 @@ static const struct nuc_width_costs beside_int8 = {600, 18, 15, 0.6, 0, 16, fals
 struct widening {
     struct nuc_model *m; /* prepared and calibrated */
     const struct nuc_width_search *search;
+    bool beyond;          /* less than a fair error is looked for */
     struct outcome int8;  /* without wider numbers */
     enum nuc_width width; /* of these */
     struct nuc_width_costs costs;
@@ -239,26 +244,39 @@ static double most_cycles(const struct widening *w)
     return fmin(times, MOST_TIMES) * (double)w->int8.cycles;
 }
 
-/* A proposal that surely pays, of some that are estimated to take ever fewer cycles the one that is worth most. */
-static bool find_worth(const struct widening *w, bool *wide, struct outcome *out)
+/* By what is estimated. */
+static bool seems_worth(const struct widening *w, double takes, double left)
 {
-    uint32_t n_ids = w->m->graph->next_id;
-    double estimated = most_cycles(w);
-    bool *trial = nuc_alloc_array(w->m->c->cx, n_ids, sizeof *trial), found = false;
-    bool *last = nuc_alloc_array(w->m->c->cx, n_ids, sizeof *last);
+    return felt(w->int8.error) > pow(1 + takes / (double)w->int8.cycles, POWER_OF_CYCLES) * felt(left * w->int8.error);
+}
+
+/*
+ * A proposal that surely pays, of some that are estimated to take ever fewer cycles the one that is worth most. Beyond
+ * a fair error most are worth nothing: what does not seem to be is not tried. found: there is one.
+ */
+static bool find_worth(const struct widening *w, bool beyond, bool found, bool *wide, struct outcome *out)
+{
+    const uint32_t n_ids = w->m->graph->next_id;
+    const double most = beyond ? MOST_TIMES_BEYOND * (double)w->int8.cycles : (double)INFINITY;
+    double estimated = most_cycles(w), left = 0;
+    bool *trial = nuc_alloc_array(w->m->c->cx, n_ids, sizeof *trial),
+         *last = nuc_copy(w->m->c->cx, wide, n_ids * sizeof *last);
     struct outcome tried;
 
-    for (int i = 0; i < MOST_TRIALS; i++, estimated *= NEXT_SHARE) {
-        double takes = nuc_width_propose(w->search, &w->costs, estimated, trial);
+    for (int i = 0; i < (beyond ? MOST_TRIALS_BEYOND : MOST_TRIALS); i++, estimated *= NEXT_SHARE) {
+        double takes = nuc_width_propose(w->search, &w->costs, estimated, beyond, trial, &left);
         if (!(takes > 0))
             break;
         estimated = fmin(estimated, takes);
         if (memcmp(trial, last, n_ids * sizeof *trial) == 0)
             break;
         memcpy(last, trial, n_ids * sizeof *trial);
+        if (beyond && !seems_worth(w, takes, left))
+            continue;
         if (!try_widths(w->m, trial, w->width, true, &tried))
             break;
-        if (!pays(w, &tried, &w->int8) || (found && !is_worth_more(&tried, out)))
+        if ((double)tried.cycles - (double)w->int8.cycles > most || !pays(w, &tried, &w->int8) ||
+            (found && !is_worth_more(&tried, out)))
             continue;
         memcpy(wide, trial, n_ids * sizeof *wide);
         *out = tried;
@@ -281,12 +299,12 @@ static double next_estimate(double estimated, double more, double limit, double 
 static bool find_mixed(const struct widening *w, bool *wide, struct outcome *out)
 {
     uint32_t n_ids = w->m->graph->next_id;
-    double limit = MOST_MIXED_SHARE * (double)w->int8.cycles, estimated = limit, bounds[2] = {0, 0};
+    double limit = MOST_MIXED_SHARE * (double)w->int8.cycles, estimated = limit, bounds[2] = {0, 0}, left = 0;
     bool *trial = nuc_alloc_array(w->m->c->cx, n_ids, sizeof *trial), found = false;
     struct outcome tried;
 
     for (int i = 0; i < MOST_MIXED_TRIALS; i++) {
-        if (!(nuc_width_propose(w->search, &w->costs, estimated, trial) > 0) ||
+        if (!(nuc_width_propose(w->search, &w->costs, estimated, false, trial, &left) > 0) ||
             !try_widths(w->m, trial, w->width, true, &tried))
             break;
         double more = (double)tried.cycles - (double)w->int8.cycles;
@@ -302,12 +320,21 @@ static bool find_mixed(const struct widening *w, bool *wide, struct outcome *out
     return found;
 }
 
+static bool find_any_worth(const struct widening *w, bool *wide, struct outcome *out)
+{
+    /* Or trials have not found any that is worth it. */
+    const bool is_fair = w->m->settings->narrow || (w->beyond && !(w->int8.error > NUC_FAIR_ERROR));
+    const bool found = !is_fair && find_worth(w, false, false, wide, out);
+
+    return (w->beyond && find_worth(w, true, found, wide, out)) || found;
+}
+
 static bool find(const struct widening *w, bool *wide, struct outcome *out)
 {
     struct widening beside = *w;
 
     if (!is_mixed(w->m))
-        return find_worth(w, wide, out);
+        return find_any_worth(w, wide, out);
     beside.costs = beside_int8;
     *out = w->int8;
     bool found = find_mixed(w, wide, out);
@@ -475,7 +502,7 @@ static struct choice find_widths(struct widening *w)
 {
     struct choice best = {.wide = NULL}, own;
 
-    if (!is_mixed(w->m) && w->int8.error > NUC_SMALL_ERROR)
+    if (!is_mixed(w->m) && (w->int8.error > NUC_FAIR_ERROR || w->beyond))
         best = look_for(w, NUC_WIDTH_FLOAT);
     if (!has_int16(w->m->settings))
         return best;
@@ -579,8 +606,9 @@ void nuc_widen_model(struct nuc_job *j)
     nuc_quantize_choose(m->calibration);
     bool again = m->settings->o.activations == NUC_ACTIVATIONS_MIXED && !is_mixed(m) && !m->settings->judges;
     bool any = !is_mixed(m) && widen_states(j);
-    if (!m->settings->narrow || is_mixed(m))
-        w.search = nuc_width_search_new(m->calibration, m->settings->o.io == NUC_IO_INT8);
+    if (!m->settings->narrow || !m->settings->judges || is_mixed(m))
+        w.search = nuc_width_search_new(m->calibration, m->settings->o.io == NUC_IO_INT8, !m->settings->judges);
+    w.beyond = w.search != NULL && nuc_width_goes_beyond(w.search);
     if (!widen_values(&w) && !any && !again)
         return;
     nuc_scale_channels(g, m->calibration);

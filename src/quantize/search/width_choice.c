@@ -21,6 +21,10 @@
 /* Multiply-accumulates that may be spent on the effects of single values. */
 #define BUDGET 3e9
 
+/* The same, and nodes, of a network that is looked at beyond a fair error: most networks are so good, and few gain. */
+#define BUDGET_BEYOND 3e8
+#define MOST_NODES_BEYOND 400
+
 #define LEAST_SAMPLES 8
 
 /* Runs of a network on so many samples that the budget has to cover, or the network is a large one. */
@@ -63,6 +67,7 @@ struct nuc_width_search {
     struct nuc_calibration *c;
     bool quantized_io;
     double small; /* an error that is none */
+    bool beyond;  /* a fair error is looked at */
     double error; /* of the network */
     double all;   /* of all values alone, summed up; with int16 also what is left by weights, which stay int8 */
     uint32_t n_values;
@@ -305,14 +310,18 @@ static size_t samples_to_look_at(size_t n_samples)
     return n_samples > LEAST_SAMPLES ? LEAST_SAMPLES : n_samples;
 }
 
+static double cost_of_looks(const struct nuc_calibration *c, size_t n_samples)
+{
+    return (double)samples_to_look_at(n_samples) * nuc_run_cost(c->g) * LEAST_RUNS;
+}
+
 /* Lists the values. False: there is none to free of int8, or no way to tell. */
 static bool may_free(struct nuc_width_search *s, size_t n_samples)
 {
     const struct nuc_calibration *c = s->c;
-    double looks = (double)samples_to_look_at(n_samples) * nuc_run_cost(c->g) * LEAST_RUNS;
 
     return nuc_has_both_parts(c->samples, n_samples) && c->g->n_nodes <= MOST_NODES &&
-           list_values(s, looks > BUDGET ? LEAST_SHARE : MOST_SHARE);
+           list_values(s, cost_of_looks(c, n_samples) > BUDGET ? LEAST_SHARE : MOST_SHARE);
 }
 
 bool nuc_may_free_values(struct nuc_calibration *c, size_t n_samples)
@@ -357,7 +366,18 @@ static void find_paths(struct nuc_width_search *s)
     }
 }
 
-struct nuc_width_search *nuc_width_search_new(struct nuc_calibration *c, bool quantized_io)
+/* The error that the network is to have. */
+static double enough(const struct nuc_width_search *s)
+{
+    return s->small < NUC_SMALL_ERROR ? s->small : NUC_FAIR_ERROR;
+}
+
+bool nuc_width_goes_beyond(const struct nuc_width_search *s)
+{
+    return s->beyond;
+}
+
+struct nuc_width_search *nuc_width_search_new(struct nuc_calibration *c, bool quantized_io, bool beyond)
 {
     struct nuc_context *cx = c->g->cx;
     struct nuc_width_search *s = nuc_alloc(cx, sizeof *s);
@@ -366,7 +386,9 @@ struct nuc_width_search *nuc_width_search_new(struct nuc_calibration *c, bool qu
 
     *s = (struct nuc_width_search){
         .c = c, .quantized_io = quantized_io, .small = small_error(c), .error = nuc_held_out_error(c, NULL)};
-    if (!(s->error > s->small) || !may_free(s, c->held_out.n_samples))
+    s->beyond = beyond && s->small >= NUC_SMALL_ERROR && c->g->n_nodes <= MOST_NODES_BEYOND &&
+                cost_of_looks(c, c->held_out.n_samples) <= BUDGET_BEYOND;
+    if (!(s->error > (s->beyond ? s->small : enough(s))) || !may_free(s, c->held_out.n_samples))
         return NULL;
     struct nuc_sub_arena *memory = nuc_enter_sub_arena(cx);
     nuc_calibration_parameters(c);
@@ -393,9 +415,10 @@ struct nuc_width_search *nuc_width_search_new(struct nuc_calibration *c, bool qu
 struct proposal {
     const struct nuc_width_search *s;
     const struct nuc_width_costs *costs;
-    bool *wide;  /* by node id */
-    bool *trial; /* the same, while another value is tried */
-    bool *taken; /* by value: its operators are wide */
+    bool *wide;    /* by node id */
+    bool *trial;   /* the same, while another value is tried */
+    bool *taken;   /* by value: its operators are wide */
+    double enough; /* error that is to be reached */
     double error, cycles;
 };
 
@@ -487,7 +510,7 @@ static void prune(struct proposal *p)
         collect(p, i, p->trial);
         double left = error_left(p->s, p->trial);
         const struct nuc_calibration *c = p->s->c;
-        if (left > (c->mixed ? NUC_NOTICED_OF_MIXED : NUC_NOTICED) * p->error && left > p->s->small)
+        if (left > (c->mixed ? NUC_NOTICED_OF_MIXED : NUC_NOTICED) * p->error && left > p->enough)
             continue;
         p->taken[i] = false;
         collect(p, NONE, p->wide);
@@ -523,7 +546,7 @@ static void close_over(struct proposal *p)
 }
 
 double nuc_width_propose(const struct nuc_width_search *s, const struct nuc_width_costs *costs, double most_cycles,
-                         bool *wide)
+                         bool beyond, bool *wide, double *left)
 {
     uint32_t n_ids = s->c->g->next_id;
     struct proposal p = {.s = s,
@@ -531,12 +554,13 @@ double nuc_width_propose(const struct nuc_width_search *s, const struct nuc_widt
                          .wide = wide,
                          .trial = nuc_alloc_array(s->c->g->cx, n_ids, sizeof *p.trial),
                          .taken = nuc_alloc_array(s->c->g->cx, s->n_values, sizeof *p.taken),
+                         .enough = beyond ? s->small : enough(s),
                          .error = s->all};
     double before;
 
     memset(wide, 0, n_ids * sizeof *wide);
     before = p.cycles = total_cycles(s->c, costs, wide);
-    while (p.error > s->small && take_best(&p, before + most_cycles)) {
+    while (p.error > p.enough && take_best(&p, before + most_cycles)) {
         p.cycles = total_cycles(s->c, costs, wide);
         p.error = error_left(s, wide);
     }
@@ -544,5 +568,6 @@ double nuc_width_propose(const struct nuc_width_search *s, const struct nuc_widt
     if (!(s->all > nuc_worthwhile(s->error, s->c->mixed) * p.error))
         return 0;
     close_over(&p);
+    *left = p.error / s->all;
     return fmax(p.cycles - before, 1); /* conversions that it does without may be more than it takes */
 }

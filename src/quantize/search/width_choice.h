@@ -22,8 +22,12 @@ struct nuc_width_costs {
 
 struct nuc_width_search;
 
-/* Error of the outputs, relative to their power, that is no reason to leave int8: 30 dB. */
-#define NUC_SMALL_ERROR 1e-3
+/*
+ * Errors of the outputs, relative to their power: no reason to leave int8, 40 dB; and a fair one, 30 dB, of which
+ * little may be spent on less.
+ */
+#define NUC_SMALL_ERROR 1e-4
+#define NUC_FAIR_ERROR 1e-3
 
 /* Factors of an error: 3 dB, which wider numbers have to gain, half a dB, and 0.05 dB, which a part of them adds. */
 #define NUC_WORTHWHILE 2.0
@@ -46,16 +50,20 @@ bool nuc_may_free_values(struct nuc_calibration *c, size_t n_samples);
  * After nuc_quantize_choose(). NULL where there is nothing to gain: the network loses little, or what it loses is
  * spread over more than a share of its products. Takes a bounded number of multiply-accumulates; the
  * result does not depend on the number of threads. `quantized_io`: inputs and outputs of the model are int8 whatever
- * computes with them.
+ * computes with them. `beyond`: less than a fair error may be looked for.
  */
-struct nuc_width_search *nuc_width_search_new(struct nuc_calibration *c, bool quantized_io);
+struct nuc_width_search *nuc_width_search_new(struct nuc_calibration *c, bool quantized_io, bool beyond);
 
 /*
  * Sets wide[id] of the operators that most decibels are expected of for the cycles that they take, as far as these are
- * estimated to be at most `most_cycles`. Returns the estimate; 0: nothing gains enough.
+ * estimated to be at most `most_cycles`, until the error is fair, or, `beyond`, none. Returns the estimate; 0: nothing
+ * gains enough. *left: the share of the error that is estimated to be left.
  */
 double nuc_width_propose(const struct nuc_width_search *s, const struct nuc_width_costs *costs, double most_cycles,
-                         bool *wide);
+                         bool beyond, bool *wide, double *left);
+
+/* Trials take little enough time to look for less than a fair error. */
+bool nuc_width_goes_beyond(const struct nuc_width_search *s);
 
 /*
  * Error of the network, relative to its power, with the ranges that are chosen, on samples that they do not come from;
