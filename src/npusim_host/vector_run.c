@@ -191,14 +191,15 @@ static void places_of_row(const struct nuc_mc_binary *e, int64_t row, int64_t *a
     }
 }
 
-#define SCALED 64 /* values of a row at a time */
+#define SCALED 64          /* values of a row at a time */
+#define WORTH_TOGETHER 128 /* times that rows are taken together */
 
-/* `rows` rows from `row` on, which share an operand. */
-static void scale_rows(const struct binary_job *job, int64_t row, int64_t rows)
+/* `rows` times `together` rows from `row` on, which share an operand; those together lie next to each other. */
+static void scale_rows(const struct binary_job *job, int64_t row, int64_t rows, int32_t together)
 {
     const struct nuc_mc_binary *e = job->e;
     const struct vec_lines *l = job->plan->lines;
-    int32_t last = e->rank - 1, weight[SCALED], addend[SCALED];
+    int32_t last = e->rank - 1, values = e->shape[last] * together, weight[SCALED], addend[SCALED];
     const int32_t *strides = l->a_is_shared ? e->b_stride : e->a_stride;
     int32_t step = (l->a_is_shared ? e->a_stride : e->b_stride)[last];
     struct vec_scaled_rows s = {.weight = weight,
@@ -207,35 +208,54 @@ static void scale_rows(const struct binary_job *job, int64_t row, int64_t rows)
                                 .less = l->less,
                                 .shift = l->shift,
                                 .rows = rows,
-                                .in_row = strides[last - 1],
-                                .out_row = npu_pitch(e->out_pitch, e->shape[last]),
+                                .in_row = (int64_t)strides[last - 1] * together,
+                                .out_row = npu_pitch(e->out_pitch, e->shape[last]) * together,
                                 .output = vec_output_of(0, e->clamp_min, e->clamp_max)};
     int64_t at_a, at_b;
 
     places_of_row(e, row, &at_a, &at_b);
     const int8_t *shared = l->a_is_shared ? job->a + at_a : job->b + at_b;
     const int8_t *in = l->a_is_shared ? job->b + at_b : job->a + at_a;
-    for (int32_t at = 0; at < e->shape[last]; at += SCALED) {
-        int32_t n = e->shape[last] - at < SCALED ? e->shape[last] - at : SCALED;
-        for (int32_t i = 0; i < SCALED; i++) {
-            int32_t byte = shared[(int64_t)(at + (i < n ? i : 0)) * step] - INT8_MIN;
+    for (int32_t at = 0; at < values; at += SCALED) {
+        int32_t n = values - at < SCALED ? values - at : SCALED;
+        for (int32_t i = 0, c = at % e->shape[last]; i < SCALED; i++, c = c + 1 < e->shape[last] ? c + 1 : 0) {
+            int32_t byte = shared[(int64_t)c * step] - INT8_MIN;
             weight[i] = l->weight[byte];
             addend[i] = l->addend[byte];
         }
-        job->isa->scale_rows(&s, in + at, n, job->out + row * s.out_row + at);
+        job->isa->scale_rows(&s, in + at, n, job->out + row * (s.out_row / together) + at);
     }
+}
+
+/* Rows that make whole steps of values when they are taken together, where they lie next to each other. */
+static int32_t rows_together(const struct binary_job *job)
+{
+    const struct nuc_mc_binary *e = job->e;
+    int32_t last = e->rank - 1, size = e->shape[last], together = 1;
+    const int32_t *strides = job->plan->lines->a_is_shared ? e->b_stride : e->a_stride;
+
+    while (together * (size % SCALED) % SCALED != 0)
+        together *= 2;
+    bool dense = strides[last - 1] == size && npu_pitch(e->out_pitch, size) == size;
+    return dense && job->plan->lines->rows >= WORTH_TOGETHER * together ? together : 1;
 }
 
 static void scaled_rows(void *arg, uint32_t thread, int64_t begin, int64_t end)
 {
     const struct binary_job *job = arg;
     int64_t rows = job->plan->lines->rows;
+    int32_t together = rows_together(job);
 
     (void)thread;
     while (begin < end) {
         int64_t next = (begin / rows + 1) * rows;
         next = next < end ? next : end;
-        scale_rows(job, begin, next - begin);
+        int64_t whole = (next - begin) / together;
+        if (whole > 0)
+            scale_rows(job, begin, whole, together);
+        begin += whole * together;
+        if (begin < next)
+            scale_rows(job, begin, next - begin, 1);
         begin = next;
     }
 }
