@@ -14,6 +14,9 @@
 #define NUMBER_MAX 400  /* characters of a number that is looked at */
 #define MARK 0x80000000u
 
+/* Steps from where a key should be in an index to where it is. By chance there are some dozens. */
+#define MOST_COLLISIONS 4096u
+
 /* ---- memory ---- */
 
 /* Memory that is given back before the arena goes. */
@@ -346,12 +349,12 @@ static const char *key_text(const struct nuc_json_text *t, uint32_t token)
     return text_at(t, token) + 1;
 }
 
-/* 0: it is not there. */
-static uint32_t find_key(const struct nuc_json_text *t, const struct nuc_index *keys, const char *key, uint32_t hash)
+/* 0: it is not there, and `s` is where it would be. */
+static uint32_t find_key(const struct nuc_json_text *t, struct nuc_index_search *s, const char *key)
 {
-    for (struct nuc_index_search s = nuc_index_search(keys, hash); nuc_index_next(&s);) {
-        if (strcmp(key_text(t, s.place), key) == 0)
-            return s.place;
+    while (nuc_index_next(s)) {
+        if (strcmp(key_text(t, s->place), key) == 0)
+            return s->place;
     }
     return 0;
 }
@@ -364,8 +367,8 @@ static struct nuc_json_index *add_index(struct nuc_json_text *t, uint32_t contai
     return &t->indexes[t->n_indexes++];
 }
 
-/* False when a key is there twice. */
-static bool index_members(struct nuc_json_text *t, uint32_t object, uint32_t count)
+/* What is wrong with the keys of a long object; NULL: nothing. */
+static const char *index_members(struct nuc_json_text *t, uint32_t object, uint32_t count)
 {
     struct nuc_index *keys = &add_index(t, object, count)->keys;
     uint32_t key = nuc_json_text_first(object);
@@ -373,12 +376,16 @@ static bool index_members(struct nuc_json_text *t, uint32_t object, uint32_t cou
     nuc_index_reserve(t->cx, keys, count);
     for (uint32_t i = 0; i < count; i++) {
         const uint32_t hash = nuc_index_text(key_text(t, key));
-        if (find_key(t, keys, key_text(t, key), hash) != 0)
-            return false;
+        struct nuc_index_search s = nuc_index_search(keys, hash);
+        const uint32_t first = s.at;
+        if (find_key(t, &s, key_text(t, key)) != 0)
+            return "duplicate object key";
+        if (((s.at - first) & (keys->size - 1)) > MOST_COLLISIONS)
+            return "keys of an object that are made to collide";
         nuc_index_add(t->cx, keys, hash, key);
         key = nuc_json_text_next(t, key + 1);
     }
-    return true;
+    return NULL;
 }
 
 static bool repeats_key(const struct nuc_json_text *t, uint32_t object, uint32_t count)
@@ -401,8 +408,13 @@ static bool finish(struct parser *p, uint32_t container, bool is_object, uint32_
 
     t->tokens[container + 1] = (uint32_t)t->n_tokens;
     t->tokens[container + 2] = count;
-    if (is_object && (count > SHORT ? !index_members(t, container, count) : repeats_key(t, container, count)))
-        return wrong(p, "duplicate object key");
+    const char *what = NULL;
+    if (is_object && count > SHORT)
+        what = index_members(t, container, count);
+    else if (is_object && repeats_key(t, container, count))
+        what = "duplicate object key";
+    if (what != NULL)
+        return wrong(p, what);
     if (!is_object && count > SHORT) {
         uint32_t item = nuc_json_text_first(container), *items = nuc_alloc_array(t->cx, count, sizeof *items);
         add_index(t, container, count)->items = items;
@@ -558,7 +570,8 @@ uint32_t nuc_json_text_member(const struct nuc_json_text *t, uint32_t object, co
     uint32_t at = nuc_json_text_first(object);
 
     if (index != NULL) {
-        uint32_t found = find_key(t, &index->keys, wanted, nuc_index_text(wanted));
+        struct nuc_index_search s = nuc_index_search(&index->keys, nuc_index_text(wanted));
+        uint32_t found = find_key(t, &s, wanted);
         return found == 0 ? 0 : found + 1;
     }
     for (uint32_t left = t->tokens[object + 2]; left > 0; left--) {

@@ -186,6 +186,42 @@ static void nesting_is_bounded(void **state)
     }
 }
 
+/* Two texts to each of some places, whichever is taken, the hash of the whole is the same: 2^13 keys that collide. */
+static void keys_that_collide_are_refused(void **state)
+{
+    enum { PLACES = 13, LENGTH = 5 };
+    char texts_at[PLACES][2][LENGTH + 1];
+    uint32_t hash = NUC_INDEX_NOTHING;
+    struct nuc_text text = {.cx = *state};
+    bool good;
+
+    for (int place = 0; place < PLACES; place++) {
+        struct nuc_index seen = {.used = 0};
+        for (uint32_t i = 0;; i++) {
+            char(*two)[LENGTH + 1] = texts_at[place];
+            snprintf(two[1], sizeof two[1], "%05x", (unsigned)i & 0xfffff);
+            uint32_t h = nuc_index_characters(hash, two[1], LENGTH);
+            struct nuc_index_search s = nuc_index_search(&seen, h);
+            if (nuc_index_next(&s)) {
+                snprintf(two[0], sizeof two[0], "%05x", (unsigned)s.place & 0xfffff);
+                hash = h;
+                break;
+            }
+            nuc_index_add(*state, &seen, h, i);
+        }
+    }
+    for (unsigned key = 0; key < 1u << PLACES; key++) {
+        nuc_text_addf(&text, "%s\"", key == 0 ? "{" : ",");
+        for (int place = 0; place < PLACES; place++)
+            nuc_text_addf(&text, "%s", texts_at[place][key >> place & 1]);
+        nuc_text_addf(&text, "\":0");
+    }
+    nuc_text_addf(&text, "}");
+    assert_string_equal(parse(*state, text.data, text.length, &good)->what,
+                        "keys of an object that are made to collide");
+    assert_false(good);
+}
+
 RUN_TESTS(STATE_TEST(texts_are_json_or_not), STATE_TEST(strings_are_what_they_stand_for),
           STATE_TEST(messages_show_the_place), STATE_TEST(values_have_types), STATE_TEST(long_ones_have_an_index),
-          STATE_TEST(nesting_is_bounded))
+          STATE_TEST(keys_that_collide_are_refused), STATE_TEST(nesting_is_bounded))
