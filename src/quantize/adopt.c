@@ -200,10 +200,10 @@ static bool has_steps(const struct nuc_observer *value)
            value->spec.dtype == NUC_I8;
 }
 
-/* What a product multiplies with a number other than 0, or what such a number is added to; NULL: something else. */
-static const struct nuc_node *beside_number(const struct nuc_calibration *c, const struct nuc_node *node, float *value)
+/* What a product multiplies with a number other than 0, or NULL. */
+static const struct nuc_node *scaled_value(const struct nuc_calibration *c, const struct nuc_node *mul, float *factor)
 {
-    const struct nuc_node *number = nuc_arg_node(node, NUC_OTHER), *x = nuc_arg_node(node, NUC_SELF);
+    const struct nuc_node *number = nuc_arg_node(mul, NUC_OTHER), *x = nuc_arg_node(mul, NUC_SELF);
 
     if (number != NULL && x != NULL && nuc_is_static(x)) {
         const struct nuc_node *swapped = x;
@@ -213,8 +213,8 @@ static const struct nuc_node *beside_number(const struct nuc_calibration *c, con
     if (number == NULL || !nuc_is_static(number) || nuc_elements(&number->vals[0]) != 1 ||
         number->vals[0].dtype != NUC_F32)
         return NULL;
-    *value = *(const float *)nuc_const_contiguous(c->g, number);
-    return isnormal(*value) ? x : NULL;
+    *factor = *(const float *)nuc_const_contiguous(c->g, number);
+    return isnormal(*factor) ? x : NULL;
 }
 
 /*
@@ -224,7 +224,7 @@ static const struct nuc_node *beside_number(const struct nuc_calibration *c, con
 static void adopt_scaled(struct nuc_calibration *c, const struct nuc_node *mul)
 {
     float factor = 0;
-    const struct nuc_node *x = beside_number(c, mul, &factor);
+    const struct nuc_node *x = scaled_value(c, mul, &factor);
     uint32_t to = c->observed[mul->id].output, from = x == NULL ? NUC_NO_GROUP : nuc_observed_group(c, x, mul);
     const struct nuc_node *maker = from == NUC_NO_GROUP ? NULL : read_once(c, x, from);
 
@@ -237,16 +237,13 @@ static void adopt_scaled(struct nuc_calibration *c, const struct nuc_node *mul)
 }
 
 /*
- * What is a multiple of x, for NEG by -1, takes its steps: it is not rounded again. Nor is x with a number added that
- * is next to nothing in its steps, as what keeps a divisor from 0. Not where readers look at a part of it alone, as a
- * clamp does, whose steps it has.
+ * What is a multiple of x, for NEG by -1, takes its steps: it is not rounded again. Not where its readers look at a
+ * part of it alone, as a clamp does, whose steps it has.
  */
-#define NEXT_TO_NOTHING 0.0625F
-
 static void adopt_multiple(struct nuc_calibration *c, const struct nuc_node *node)
 {
     float factor = node->op == NUC_OP_NEG ? -1 : 1;
-    const struct nuc_node *x = node->op == NUC_OP_NEG ? nuc_arg_node(node, NUC_SELF) : beside_number(c, node, &factor);
+    const struct nuc_node *x = node->op == NUC_OP_NEG ? nuc_arg_node(node, NUC_SELF) : scaled_value(c, node, &factor);
     uint32_t to = c->observed[node->id].output, from = x == NULL ? NUC_NO_GROUP : nuc_observed_group(c, x, node);
 
     if (to == NUC_NO_GROUP || from == NUC_NO_GROUP || from == to || !has_own_group(c, node, to))
@@ -257,12 +254,6 @@ static void adopt_multiple(struct nuc_calibration *c, const struct nuc_node *nod
         return;
     if (!has_steps(value) || !is_affine(&result->spec) || !result->seen || result->n != 1)
         return;
-    if (node->op == NUC_OP_ADD) {
-        if (!(fabsf(factor) <= NEXT_TO_NOTHING * value->scale[0]) ||
-            !nuc_numbers_equal(nuc_scalar(node, NUC_ARG(ADD, alpha), 1), 1))
-            return;
-        factor = 1;
-    }
     int64_t zero = factor > 0 ? value->zero_point[0] : -1 - value->zero_point[0];
     take(result, (double)value->scale[0] * fabs((double)factor), zero);
 }
@@ -423,7 +414,7 @@ void nuc_adopt(struct nuc_calibration *c)
             adopt_scaled(c, n);
     }
     for (const struct nuc_node *n = c->g->first; n != NULL; n = n->next) {
-        if (nuc_op_is_in(n->op, NUC_OPS(NUC_OP_MUL, NUC_OP_NEG, NUC_OP_ADD)))
+        if (n->op == NUC_OP_MUL || n->op == NUC_OP_NEG)
             adopt_multiple(c, n);
     }
 }
