@@ -89,12 +89,20 @@ static void random_sizes(struct numbers *n, struct conv_case *t)
 {
     struct nuc_conv_s8 *c = &t->c;
     bool pointwise = !t->depthwise && number(n, 0, 2) == 0;
+    bool tiles = t->transposed && number(n, 0, 2) == 0; /* windows lie side by side */
 
+    if (tiles && number(n, 0, 2) != 0)
+        c->in_channels = 4 * c->groups * number(n, 1, 3);
     for (int d = 0; d < 2; d++) {
         c->kernel[d] = pointwise ? 1 : number(n, 0, 1) != 0 ? 3 : number(n, 1, 5);
         c->stride[d] = number(n, 1, 2);
         c->dilation[d] = number(n, 0, 4) == 0 ? 2 : 1;
         c->padding[d] = number(n, 0, c->kernel[d] - 1);
+        if (tiles) {
+            c->kernel[d] = c->stride[d] = number(n, 1, 3);
+            c->dilation[d] = 1;
+            c->padding[d] = 0;
+        }
         int32_t span = (c->kernel[d] - 1) * c->dilation[d] + 1;
         if (!t->transposed && number(n, 0, 7) == 0)
             c->padding[d] = span + number(n, 0, 4);

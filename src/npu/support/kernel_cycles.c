@@ -65,6 +65,9 @@ static const struct fit wide_depthwise_of_several = {
     .call = 1500, .product = 4.86, .written = 66.5, .scalar = 8};                                           /* 5 % */
 static const struct fit wide_depthwise_of_few = {.call = 1500, .product = 36, .written = 2.3, .scalar = 8}; /* one */
 
+/* Of transposed convolutions: windows that lie side by side (device/kernels/dsp/dsp_conv_s8.c). */
+static const struct fit tiles = {.call = 3000, .product = 1.22, .written = 12.9}; /* 3 % */
+
 /* Elements that are not worth tables (device/kernels/dsp/dsp_elementwise_s8.c, device/kernels/mve). */
 static const struct fit vector_few_softmax = {.call = 1700, .written = 85, .below = 64};              /* 1 % */
 static const struct fit few_sums = {.call = 1820, .written = 27.8, .scalar = 7, .below = 384};        /* 2 % */
@@ -178,7 +181,7 @@ static const struct row {
      {.call = 3600, .written = 8.6, .scalar = 4.7}}, /* 67 %: a few values each */
     {NUC_OPS(NUC_OP_CORTEXM_TRANSPOSE), ORDER, {.call = 1930, .written = 5.1, .run = 3.8, .scalar = 4}}, /* 61 % */
     {NUC_OPS(NUC_OP_EXPAND), ORDER, {.call = 520, .written = 1.5, .run = 14.8, .scalar = 2}},            /* 85 % */
-    {NUC_OPS(NUC_OP_SLICE, NUC_OP_CAT), PARTS, {.call = 2300, .written = 2.8, .run = 12, .scalar = 4}},  /* 63 % */
+    {NUC_OPS(NUC_OP_SLICE, NUC_OP_CAT), PARTS, {.call = 2300, .written = 1, .run = 38, .scalar = 4}},    /* 35 % */
     {NUC_OPS(NUC_OP_CORTEXM_PAD), PARTS, {.call = 1560, .written = 1.2, .run = 48, .scalar = 1.4}},      /* 5 % */
     {NUC_OPS(NUC_OP_EMBEDDING), VALUES, {.call = 1350, .written = 6.2, .scalar = 1.4}},                  /* 1 % */
     {NUC_OPS(NUC_OP_INDEX_PUT),
@@ -401,6 +404,13 @@ static bool moves_in_vectors(const struct nuc_kernel_call *call)
            (together <= MOST_TOGETHER || (!part && together >= elements_of(call->out)));
 }
 
+/* Each element of the result is a product with one pixel. */
+static bool lies_in_tiles(const struct nuc_kernel_costs *costs, const struct nuc_kernel_call *call)
+{
+    return !costs->scalar && nuc_op_is_in(call->op, NUC_OPS(NUC_OP_CORTEXM_TRANSPOSE_CONV2D)) &&
+           call->in->sizes[1] % 4 == 0 && call->products <= elements_of(call->out) * (double)call->in->sizes[1];
+}
+
 static uint64_t row_cycles(const struct nuc_kernel_costs *costs, const struct nuc_kernel_call *call,
                            const struct row *row, struct work w)
 {
@@ -429,7 +439,7 @@ static uint64_t row_cycles(const struct nuc_kernel_costs *costs, const struct nu
         w.runs = length > 1 ? w.written / length : w.written;
     }
     bool is_few = row->fit.few != NULL && elements_of(call->out) < row->fit.few->below;
-    return cycles(costs, is_few ? row->fit.few : &row->fit, &w);
+    return cycles(costs, is_few ? row->fit.few : lies_in_tiles(costs, call) ? &tiles : &row->fit, &w);
 }
 
 /* The taps of a frame's columns: a first pixel, how many, and their weights. */

@@ -68,6 +68,13 @@ struct nuc_workspace {
 void nuc_dsp_conv_channels(const struct nuc_conv_s8 *c, int32_t first, int32_t last, const struct nuc_workspace *space,
                            const int8_t *in, const int8_t *weight, ptrdiff_t row, int8_t *out);
 
+/*
+ * A transposed convolution whose windows lie side by side: each tap is a convolution of one pixel, from a row of the
+ * input to every n-th pixel of a row of the result. Results are not clamped further than to int8.
+ */
+bool nuc_dsp_lies_in_tiles(const struct nuc_conv_s8 *c);
+void nuc_dsp_tiles_s8(const struct nuc_conv_s8 *c, const int8_t *in, const int8_t *weight, int8_t *out);
+
 /* A depthwise convolution of one input channel, whose kernel has at most so many taps. */
 #define NUC_ONE_CHANNEL_TAPS 128
 void nuc_dsp_conv_one_channel(const struct nuc_conv_s8 *c, const int8_t *in, const int8_t *weight, int8_t *out);

@@ -481,7 +481,7 @@ static int32_t strip_words(const struct plan *p)
     return rows && leaves && words <= MOST_STRIP_WORDS ? words : 0;
 }
 
-static struct plan plan_of(const struct nuc_conv_s8 *c)
+static struct plan plan_of(const struct nuc_conv_s8 *c, int32_t last)
 {
     struct plan p = {
         .c = c,
@@ -508,7 +508,7 @@ static struct plan plan_of(const struct nuc_conv_s8 *c)
     p.elements = c->kernel[0] * c->kernel[1] * p.depth;
     p.blocks = (p.elements + 3) / 4;
     p.strip_words = strip_words(&p);
-    p.fused = nuc_dsp_fuses(&c->rescale, c->bias, c->out_channels, p.elements);
+    p.fused = nuc_dsp_fuses(&c->rescale, c->bias, last, p.elements);
     return p;
 }
 
@@ -518,7 +518,7 @@ void nuc_dsp_conv_channels(const struct nuc_conv_s8 *c, int32_t first, int32_t l
     ptrdiff_t image = (ptrdiff_t)c->in_size[0] * c->in_size[1] * c->in_channels;
     ptrdiff_t result = (ptrdiff_t)c->out_size[0] * c->out_size[1] * c->out_channels;
     int32_t a_group = (last - first) / c->groups;
-    struct plan p = plan_of(c);
+    struct plan p = plan_of(c, last);
 
     p.end = in + c->batch * image;
     p.row = row;
@@ -547,6 +547,37 @@ __attribute__((noinline)) static void on_stack(const struct nuc_conv_s8 *c, cons
 
     nuc_dsp_conv_channels(c, 0, c->out_channels, &space, in, weight,
                           c->kernel[0] * c->kernel[1] * (c->in_channels / c->groups), out);
+}
+
+bool nuc_dsp_lies_in_tiles(const struct nuc_conv_s8 *c)
+{
+    bool tiles = c->groups == 1 && c->in_channels % 4 == 0;
+
+    for (int d = 0; d < 2; d++)
+        tiles = tiles && c->kernel[d] == c->stride[d] && c->padding[d] == 0 && c->dilation[d] == 1 &&
+                c->out_size[d] == c->in_size[d] * c->stride[d];
+    return tiles;
+}
+
+void nuc_dsp_tiles_s8(const struct nuc_conv_s8 *c, const int8_t *in, const int8_t *weight, int8_t *out)
+{
+    uint32_t stack[STACK_WORDS];
+    const struct nuc_workspace space = {stack, STACK_WORDS};
+    const int32_t taps = c->kernel[1], depth = c->in_channels;
+    struct nuc_conv_s8 line = *c;
+
+    line.batch = line.in_size[0] = line.out_size[0] = 1;
+    line.kernel[0] = line.kernel[1] = line.stride[0] = line.stride[1] = 1;
+    line.out_size[1] = line.in_size[1];
+    line.out_channels = taps * c->out_channels; /* from pixel to pixel of the same tap */
+    for (int32_t y = 0; y < c->batch * c->out_size[0]; y++) {
+        const int8_t *from = in + (ptrdiff_t)(y / c->kernel[0]) * c->in_size[1] * depth;
+        const int8_t *first = weight + (ptrdiff_t)(y % c->kernel[0]) * taps * depth;
+        for (int32_t x = 0; x < taps; x++)
+            nuc_dsp_conv_channels(&line, 0, c->out_channels, &space, from, first + (ptrdiff_t)x * depth,
+                                  (ptrdiff_t)c->kernel[0] * taps * depth, out + (ptrdiff_t)x * c->out_channels);
+        out += (ptrdiff_t)line.out_size[1] * line.out_channels;
+    }
 }
 
 /* `pixels` of a pointwise convolution as rows of a matrix. */

@@ -169,23 +169,22 @@ static void finish_alike(const int32_t *sum, const int32_t *end, struct nuc_fuse
 static void finish(const struct product *p, int32_t first, int8_t *out)
 {
     const struct nuc_rescale *r = &p->m->rescale;
-    struct nuc_fused f = p->f;
-    bool fused = false;
+    const int32_t *multiplier = r->multipliers + first * r->step, *shift = r->shifts + first * r->step;
+    const uint32_t odd = (uint32_t)r->offset * 2 + 1;
 
     if (p->alike) {
-        finish_alike(p->sums, p->sums + p->columns, f, out);
+        finish_alike(p->sums, p->sums + p->columns, p->f, out);
         return;
     }
-    if (r->step == 0)
-        fused = nuc_fused_of(r->multipliers[0], r->shifts[0], r->offset, &f);
-    for (int32_t c = 0; c < p->columns; c++) {
-        int32_t sum = p->sums[c];
-        if (r->step != 0)
-            fused = nuc_fused_of(r->multipliers[first + c], r->shifts[first + c], r->offset, &f);
-        if (fused && nuc_fused_takes(sum))
+    for (int32_t c = 0; c < p->columns; c++, multiplier += r->step, shift += r->step) {
+        const int32_t sum = p->sums[c];
+        struct nuc_fused f = {.multiplier = *multiplier, .shift = -*shift}; /* nuc_fused_of() without a call */
+        if (f.multiplier >= 0 && f.shift > 0 && f.shift <= NUC_FUSED_SHIFT && nuc_fused_takes(sum)) {
+            f.add = (int32_t)(odd << (f.shift - 1));
             out[c] = (int8_t)nuc_ssat8(nuc_fused_twice(2 * sum, &f));
-        else
+        } else {
             out[c] = nuc_dsp_rescaled(r, first + c, sum);
+        }
     }
 }
 
@@ -301,6 +300,12 @@ void nuc_dsp_transposed_conv_s8(const struct nuc_conv_s8 *c, const int8_t *in, c
 
     if (c->groups != 1) {
         nuc_ref_transposed_conv_s8(c, in, weight, out);
+        return;
+    }
+    if (nuc_dsp_lies_in_tiles(c)) {
+        nuc_dsp_tiles_s8(c, in, weight, out);
+        nuc_dsp_clamp(c->rescale.low, c->rescale.high, out,
+                      (ptrdiff_t)c->batch * c->out_size[0] * c->out_size[1] * c->out_channels);
         return;
     }
     int8_t *first = out;

@@ -12,9 +12,11 @@
 /* One channel's parameters. */
 struct nuc_fused {
     int32_t multiplier;
-    int32_t shift; /* to the right, 1 to 22 */
+    int32_t shift; /* to the right, from 1 */
     int32_t add;   /* 2^(shift - 1) + offset * 2^shift */
 };
+
+#define NUC_FUSED_SHIFT 22 /* at most */
 
 /* Sums have to stay below this in magnitude: twice a sum is what is multiplied. */
 #define NUC_FUSED_LIMIT (1 << 30)
@@ -26,7 +28,7 @@ static inline bool nuc_fused_of(int32_t multiplier, int32_t shift, int32_t offse
         shift = -1;
     f->multiplier = multiplier;
     f->shift = -shift;
-    if (multiplier < 0 || shift >= 0 || shift < -22)
+    if (multiplier < 0 || shift >= 0 || shift < -NUC_FUSED_SHIFT)
         return false;
     f->add = (int32_t)(((uint32_t)offset * 2 + 1) << (f->shift - 1));
     return true;

@@ -26,19 +26,26 @@ static inline bool nuc_is_apart(const struct nuc_loops *loops, size_t element_si
     return in_high + element_size <= out_low || out_high + element_size <= in_low;
 }
 
-/* Inlined, and the row with it: few instructions go by for each. */
+/* Inlined, and the row with it: few instructions go by for each. The walk takes all rows of a dimension at once. */
 static inline __attribute__((always_inline)) void nuc_copy_rows(const struct nuc_loops *loops, size_t element_size,
                                                                 const uint8_t *in, uint8_t *out, nuc_copy_row_fn *row)
 {
     struct nuc_walk walk = {{0}, 0, 0, 0};
-    uint32_t last = loops->rank == 0 ? 0 : loops->rank - 1;
-    ptrdiff_t in_step = loops->rank == 0 ? 1 : loops->a[last];
-    ptrdiff_t out_step = loops->rank == 0 ? 1 : loops->out[last];
-    ptrdiff_t size = (ptrdiff_t)element_size;
+    uint32_t last = loops->rank == 0 ? 0 : loops->rank - 1, above = last == 0 ? 0 : last - 1;
+    const ptrdiff_t in_step = loops->rank == 0 ? 1 : loops->a[last], in_row = loops->a[above];
+    const ptrdiff_t out_step = loops->rank == 0 ? 1 : loops->out[last], out_row = loops->out[above];
+    const ptrdiff_t size = (ptrdiff_t)element_size;
+    const int32_t count = nuc_row_length(loops), rows = last == 0 ? 1 : loops->sizes[above];
 
-    do
-        row(element_size, in + walk.a * size, in_step, out + walk.out * size, out_step, nuc_row_length(loops));
-    while (nuc_walk_next_row(loops, &walk));
+    do {
+        const uint8_t *from = in + walk.a * size;
+        uint8_t *to = out + walk.out * size;
+        for (int32_t r = rows; r > 0; r--, from += in_row * size, to += out_row * size)
+            row(element_size, from, in_step, to, out_step, count);
+        walk.position[above] = rows - 1;
+        walk.a += in_row * (rows - 1);
+        walk.out += out_row * (rows - 1);
+    } while (nuc_walk_next_row(loops, &walk));
 }
 
 /* Dimension `inner` and the last one change places. */

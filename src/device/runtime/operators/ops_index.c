@@ -1,4 +1,6 @@
 /* Operators that compute positions or are given them: ranges and indices. */
+#include <string.h>
+
 #include "device/runtime/operators/op_shapes.h"
 
 /* ---- aten::arange ---- */
@@ -138,12 +140,9 @@ static bool picked_loops(const struct nuc_tensor *t, const struct nuc_tensor *pi
 }
 
 /* The element of `in` that the indices at `position` lead to; false when one lies outside its dimension. */
-static bool input_offset(const struct nuc_tensor *in, const struct indices *x, const int32_t *position,
-                         ptrdiff_t *offset)
+static bool input_offset(const struct nuc_tensor *in, const ptrdiff_t *in_strides, const struct indices *x,
+                         const int32_t *position, ptrdiff_t *offset)
 {
-    ptrdiff_t in_strides[NUC_MAX_RANK];
-
-    nuc_tensor_strides(in, in_strides);
     *offset = 0;
     for (uint32_t d = 0; d < in->rank; d++) {
         const struct nuc_tensor *t = x->tensors[d];
@@ -176,15 +175,22 @@ static bool gather(const struct nuc_tensor *in, const struct nuc_tensor *out, co
 {
     ptrdiff_t size = (ptrdiff_t)nuc_element_size(in);
     int32_t position[NUC_MAX_RANK] = {0};
+    ptrdiff_t in_strides[NUC_MAX_RANK];
+    bool single = !nuc_has_elements(loops, 2);
 
+    nuc_tensor_strides(in, in_strides);
     do {
         ptrdiff_t from;
         ptrdiff_t to = 0;
-        if (!input_offset(in, x, position, &from))
+        if (!input_offset(in, in_strides, x, position, &from))
             return false;
         for (uint32_t i = 0; i < x->rank; i++)
             to += position[i] * strides[i];
-        nuc_kernel_copy(loops, (size_t)size, (const uint8_t *)in->data + from * size, (uint8_t *)out->data + to * size);
+        if (single)
+            memmove((uint8_t *)out->data + to * size, (const uint8_t *)in->data + from * size, (size_t)size);
+        else
+            nuc_kernel_copy(loops, (size_t)size, (const uint8_t *)in->data + from * size,
+                            (uint8_t *)out->data + to * size);
     } while (next_position(x, position));
     return true;
 }
@@ -213,11 +219,13 @@ static bool put(const struct nuc_tensor *values, const struct nuc_tensor *out, c
 {
     ptrdiff_t size = (ptrdiff_t)nuc_element_size(out);
     int32_t position[NUC_MAX_RANK] = {0};
+    ptrdiff_t out_strides[NUC_MAX_RANK];
 
+    nuc_tensor_strides(out, out_strides);
     do {
         ptrdiff_t from = 0;
         ptrdiff_t to;
-        if (!input_offset(out, x, position, &to))
+        if (!input_offset(out, out_strides, x, position, &to))
             return false;
         for (uint32_t i = 0; i < x->rank; i++)
             from += position[i] * strides[i];

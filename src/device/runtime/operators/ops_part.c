@@ -16,7 +16,7 @@ static uint32_t dim_in(const struct nuc_tensor *large, const struct nuc_tensor *
 static void copy_part(const struct nuc_tensor *small, const struct nuc_tensor *large, uint32_t dim, int64_t start,
                       int64_t step, bool into_large)
 {
-    struct nuc_loops loops = {.rank = small->rank};
+    struct nuc_loops loops = {.rank = 0};
     ptrdiff_t small_strides[NUC_MAX_RANK];
     ptrdiff_t large_strides[NUC_MAX_RANK];
     size_t size = nuc_element_size(small);
@@ -27,9 +27,17 @@ static void copy_part(const struct nuc_tensor *small, const struct nuc_tensor *l
     for (uint32_t d = 0; d < small->rank; d++) {
         uint32_t at = dim_in(large, small, dim, d);
         ptrdiff_t stride = large_strides[at] * (at == dim ? (ptrdiff_t)step : 1);
-        loops.sizes[d] = small->sizes[d];
-        loops.a[d] = into_large ? small_strides[d] : stride;
-        loops.out[d] = into_large ? stride : small_strides[d];
+        ptrdiff_t in_step = into_large ? small_strides[d] : stride, out_step = into_large ? stride : small_strides[d];
+        int32_t count = small->sizes[d];
+        uint32_t last = loops.rank - 1;
+        if (loops.rank > 0 && loops.a[last] == in_step * count && loops.out[last] == out_step * count &&
+            (int64_t)loops.sizes[last] * count <= INT32_MAX)
+            count *= loops.sizes[last]; /* the dimension before goes on where this one ends */
+        else
+            last = loops.rank++;
+        loops.sizes[last] = count;
+        loops.a[last] = in_step;
+        loops.out[last] = out_step;
     }
     if (into_large)
         nuc_kernel_copy(&loops, size, small->data, large_data);
