@@ -1,4 +1,4 @@
-/* Pooling, four channels at a time. */
+/* Pooling, four channels at a time: the last four may repeat some. */
 #include "device/kernels/dsp/dsp.h"
 #include "device/kernels/dsp/fused_scale.h"
 
@@ -75,8 +75,10 @@ static void each_window(const struct nuc_pool_s8 *p, pool_fn pool, const int8_t 
         for (int32_t y = 0; y < p->out_size[0]; y++) {
             for (int32_t x = 0; x < p->out_size[1]; x++, out += p->channels) {
                 struct part part = part_of(p, in, y, x);
-                for (int32_t c = 0; c < p->channels; c += 4)
-                    pool(p, &part, c, out + c);
+                for (int32_t c = 0; c < p->channels; c += 4) {
+                    int32_t at = c + 4 <= p->channels ? c : p->channels - 4;
+                    pool(p, &part, at, out + at);
+                }
             }
         }
     }
@@ -85,7 +87,7 @@ static void each_window(const struct nuc_pool_s8 *p, pool_fn pool, const int8_t 
 
 void nuc_dsp_max_pool_s8(const struct nuc_pool_s8 *p, const int8_t *in, int8_t *out)
 {
-    if (p->channels % 4 == 0)
+    if (p->channels >= 4)
         each_window(p, max_4, in, out);
     else
         nuc_ref_max_pool_s8(p, in, out);
@@ -103,7 +105,7 @@ static bool never_empty(const struct nuc_pool_s8 *p)
 
 void nuc_dsp_avg_pool_s8(const struct nuc_pool_s8 *p, const int8_t *in, int8_t *out)
 {
-    if (p->channels % 4 == 0 && p->kernel[0] < 256 && p->kernel[0] * p->kernel[1] < 256 && never_empty(p))
+    if (p->channels >= 4 && p->kernel[0] < 256 && p->kernel[0] * p->kernel[1] < 256 && never_empty(p))
         each_window(p, average_4, in, out);
     else
         nuc_ref_avg_pool_s8(p, in, out);
