@@ -266,6 +266,8 @@ static void bind_array(struct nuc_dataset *d, size_t i, const struct nuc_tensor_
         struct nuc_context *cx = d->cx;
         const char *hint = count_steps(a, t) > 0
                                ? "; it has an axis of time, which a model with states takes: join axes 0 and 1"
+                           : a->rank == 3 && looks_channels_last(a, t)
+                               ? "; its axes 1 and 2 are the other way round: transpose it to (0, 2, 1)"
                            : looks_channels_last(a, t)  ? "; it looks channels-last: give samples in the logical order "
                                                           "of the shape, the program's dim order is applied when it runs"
                            : looks_channels_first(a, t) ? "; it looks channels-first: the program takes arrays in the "

@@ -62,7 +62,7 @@ static bool warn_of_input(const struct nuc_sample_check *s, size_t i)
         return false;
     if (!(r->least < r->most))
         nuc_warn(cx, "%s: input '%s' is %g throughout all samples: give samples of what the model will see", file, name,
-                 r->least);
+                 r->least + 0); /* never -0 */
     else if (largest < TINY)
         nuc_warn(cx, "%s: input '%s' has no value beyond %.2g: scale the samples as those of the training were", file,
                  name, largest);
