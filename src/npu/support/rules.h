@@ -16,6 +16,7 @@
 #define LIMIT(text_, measure_, field) \
     {.text = (text_), .measure = (measure_), .limit = offsetof(struct nuc_target, field)}
 #define RULES_END {.text = NULL}
+#define RULES(...) ((const struct nuc_support_rule[]){__VA_ARGS__, RULES_END})
 #define ROWS_END {.ops = NULL}
 
 /* ---- rows of several operators ---- */

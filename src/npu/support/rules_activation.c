@@ -34,8 +34,6 @@ static bool relu_clips(const struct nuc_rule_query *q)
 
 #define RULE_CLIPS(holds) RULE("alone in its partition the activation clips some value of its input", holds, 0)
 
-static const struct nuc_support_rule relu_partition[] = {RULE_CLIPS(relu_clips), RULES_END};
-
 static bool hardtanh_bounded(const struct nuc_rule_query *q)
 {
     struct nuc_bounds b = nuc_bounds_of(q->node);
@@ -54,15 +52,6 @@ static bool hardtanh_quantization(const struct nuc_rule_query *q)
     return nuc_rule_report(q, "bounds -1..1, 0..1, 0..6, 0..inf otherwise", "input %.9g, %lld; output %.9g, %lld",
                            in.scale, (long long)in.zero_point, out.scale, (long long)out.zero_point);
 }
-
-static const struct nuc_support_rule hardtanh_target[] = {
-    RULE("at least one bound is finite", hardtanh_bounded, 0),
-    RULE_INPUT_8BIT,
-    RULE_OUTPUT_8BIT,
-    RULE("input and output have the same scale and zero point, or the bounds are those of a ReLU",
-         hardtanh_quantization, 0),
-    RULES_END,
-};
 
 /* Both bounds at or outside what the int8 input can hold. */
 static bool bounds_are_loose(const struct nuc_node *node, struct nuc_bounds b)
@@ -86,12 +75,14 @@ static bool hardtanh_clips(const struct nuc_rule_query *q)
            nuc_rule_report(q, "", "bounds %g and %g outside the input's range", b.min, b.max);
 }
 
-static const struct nuc_support_rule hardtanh_partition[] = {RULE_CLIPS(hardtanh_clips), RULES_END};
-
 /* ---- rows ---- */
 
 const struct nuc_support_row nuc_activation_rows[] = {
-    {.ops = NUC_OPS(NUC_OP_RELU), .target = nuc_unary_target, .partition = relu_partition},
-    {.ops = NUC_OPS(NUC_OP_HARDTANH, NUC_OP_CLAMP), .target = hardtanh_target, .partition = hardtanh_partition},
+    {.ops = NUC_OPS(NUC_OP_RELU), .target = nuc_unary_target, .partition = RULES(RULE_CLIPS(relu_clips))},
+    {.ops = NUC_OPS(NUC_OP_HARDTANH, NUC_OP_CLAMP),
+     .target = RULES(RULE("at least one bound is finite", hardtanh_bounded, 0), RULE_INPUT_8BIT, RULE_OUTPUT_8BIT,
+                     RULE("input and output have the same scale and zero point, or the bounds are those of a ReLU",
+                          hardtanh_quantization, 0)),
+     .partition = RULES(RULE_CLIPS(hardtanh_clips))},
     ROWS_END,
 };

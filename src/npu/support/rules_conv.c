@@ -98,23 +98,6 @@ static struct nuc_extent conv_macs(const struct nuc_rule_query *q)
         3, true, {c.kernel.h, c.kernel.w, nuc_multiple_above(c.channels, q->s->target->num_macs)}};
 }
 
-static const struct nuc_support_rule convolution_target[] = {
-    RULE_INPUT_8BIT,
-    RULE_OUTPUT_8BIT,
-    RULE_WEIGHT_INT8(NUC_CONV_WEIGHT),
-    RULE_BIAS_INT32(NUC_CONV_BIAS),
-    RULE("the weight is a parameter", nuc_input_is_static, NUC_CONV_WEIGHT),
-    RULE_BIAS_STATIC(NUC_CONV_BIAS),
-    RULE("a transposed convolution has 1 group", conv_transposed_groups, 0),
-    LIMIT("the kernel fits the hardware", conv_kernel, max_window),
-    RULE("the stride fits the hardware", conv_stride, 0),
-    LIMIT("the dilation fits the hardware", conv_dilation, max_window),
-    RULE("the padding of a transposed convolution is smaller than its kernel", conv_transposed_padding, 0),
-    LIMIT("kernel height * kernel width * input channels, rounded up to the dot product's length, fit the MAC buffer",
-          conv_macs, max_mac_buffer),
-    RULES_END,
-};
-
 /* ---- poolings: input, kernel, stride, padding, ... ---- */
 
 /* Windows slide over images: what a 1-D pooling without a batch dimension becomes has 3 dimensions. */
@@ -157,14 +140,6 @@ const struct nuc_support_rule nuc_avg_pool_ir[] = {
     RULES_END,
 };
 
-static const struct nuc_support_rule avg_pool_target[] = {
-    RULE_INPUT_8BIT,
-    RULE_OUTPUT_8BIT,
-    LIMIT("the kernel fits the hardware", pool_kernel, max_window),
-    LIMIT("the stride fits the hardware", pool_stride, max_window),
-    RULES_END,
-};
-
 /* ---- adaptive average pooling: input, output size ---- */
 
 static struct nuc_pair spatial(const struct nuc_meta *m)
@@ -201,13 +176,6 @@ static struct nuc_extent adaptive_window(const struct nuc_rule_query *q)
     return each_of((struct nuc_pair){in.h - (out.h - 1) * (in.h / out.h), in.w - (out.w - 1) * (in.w / out.w)});
 }
 
-static const struct nuc_support_rule adaptive_pool_target[] = {
-    RULE_INPUT_8BIT,
-    RULE_OUTPUT_8BIT,
-    LIMIT("the pooling window fits the hardware", adaptive_window, max_window),
-    RULES_END,
-};
-
 /* ---- max pooling: ..., dilation, ceil_mode ---- */
 
 static bool max_pool_dilation(const struct nuc_rule_query *q)
@@ -236,28 +204,37 @@ const struct nuc_support_rule nuc_max_pool_ir[] = {
     RULES_END,
 };
 
-static const struct nuc_support_rule max_pool_target[] = {
-    RULE_INPUT_8BIT,
-    RULE_OUTPUT_8BIT,
-    LIMIT("the stride fits the hardware", pool_stride, max_window),
-    RULES_END,
-};
-
 /* ---- rows ---- */
 
 const struct nuc_support_row nuc_conv_rows[] = {
     {.ops = NUC_OPS(NUC_OP_CONVOLUTION),
      .channels_first = true,
      .ir = nuc_convolution_ir,
-     .target = convolution_target},
+     .target =
+         RULES(RULE_INPUT_8BIT, RULE_OUTPUT_8BIT, RULE_WEIGHT_INT8(NUC_CONV_WEIGHT), RULE_BIAS_INT32(NUC_CONV_BIAS),
+               RULE("the weight is a parameter", nuc_input_is_static, NUC_CONV_WEIGHT), RULE_BIAS_STATIC(NUC_CONV_BIAS),
+               RULE("a transposed convolution has 1 group", conv_transposed_groups, 0),
+               LIMIT("the kernel fits the hardware", conv_kernel, max_window),
+               RULE("the stride fits the hardware", conv_stride, 0),
+               LIMIT("the dilation fits the hardware", conv_dilation, max_window),
+               RULE("the padding of a transposed convolution is smaller than its kernel", conv_transposed_padding, 0),
+               LIMIT("kernel height * kernel width * input channels, rounded up to the dot product's length, fit the "
+                     "MAC buffer",
+                     conv_macs, max_mac_buffer))},
     {.ops = NUC_OPS(NUC_OP_MAX_POOL2D_INDICES),
      .channels_first = true,
      .ir = nuc_max_pool_ir,
-     .target = max_pool_target},
-    {.ops = NUC_OPS(NUC_OP_AVG_POOL2D), .channels_first = true, .ir = nuc_avg_pool_ir, .target = avg_pool_target},
+     .target =
+         RULES(RULE_INPUT_8BIT, RULE_OUTPUT_8BIT, LIMIT("the stride fits the hardware", pool_stride, max_window))},
+    {.ops = NUC_OPS(NUC_OP_AVG_POOL2D),
+     .channels_first = true,
+     .ir = nuc_avg_pool_ir,
+     .target = RULES(RULE_INPUT_8BIT, RULE_OUTPUT_8BIT, LIMIT("the kernel fits the hardware", pool_kernel, max_window),
+                     LIMIT("the stride fits the hardware", pool_stride, max_window))},
     {.ops = NUC_OPS(NUC_OP_NATIVE_ADAPTIVE_AVG_POOL2D),
      .channels_first = true,
      .ir = nuc_adaptive_pool_ir,
-     .target = adaptive_pool_target},
+     .target = RULES(RULE_INPUT_8BIT, RULE_OUTPUT_8BIT,
+                     LIMIT("the pooling window fits the hardware", adaptive_window, max_window))},
     ROWS_END,
 };

@@ -27,9 +27,6 @@ static const struct nuc_support_rule binary_target[] = {
     RULES_END,
 };
 
-static const struct nuc_support_rule add_ir[] = {RULE_ALPHA(0), RULES_END};
-static const struct nuc_support_rule extreme_ir[] = {RULE_ALL_SHARE_QUANTIZATION, RULES_END};
-
 /* ---- prelu: self, weight ---- */
 
 bool nuc_prelu_has_format(const struct nuc_rule_query *q)
@@ -41,17 +38,18 @@ bool nuc_prelu_has_format(const struct nuc_rule_query *q)
            nuc_rule_report(q, "CHANNELS_FIRST", "another format");
 }
 
-static const struct nuc_support_rule prelu_ir[] = {RULE_PRELU_FORMAT(0), RULES_END};
-
 /* ---- rows ---- */
 
 const struct nuc_support_row nuc_function_row = {.target = nuc_unary_target};
 
 const struct nuc_support_row nuc_elementwise_rows[] = {
     {.ops = NUC_OPS(NUC_OP_NEG), .ir = nuc_neg_ir, .target = nuc_unary_target},
-    {.ops = NUC_OPS(NUC_OP_ADD, NUC_OP_SUB), .no_op = NUC_NO_OP_BY_TRIAL, .ir = add_ir, .target = binary_target},
+    {.ops = NUC_OPS(NUC_OP_ADD, NUC_OP_SUB),
+     .no_op = NUC_NO_OP_BY_TRIAL,
+     .ir = RULES(RULE_ALPHA(0)),
+     .target = binary_target},
     {.ops = NUC_OPS(NUC_OP_MUL), .no_op = NUC_NO_OP_BY_TRIAL, .target = binary_target},
-    {.ops = NUC_OPS(NUC_OP_MAXIMUM, NUC_OP_MINIMUM), .ir = extreme_ir, .target = binary_target},
-    {.ops = NUC_OPS(NUC_OP_PRELU), .ir = prelu_ir, .target = binary_target},
+    {.ops = NUC_OPS(NUC_OP_MAXIMUM, NUC_OP_MINIMUM), .ir = RULES(RULE_ALL_SHARE_QUANTIZATION), .target = binary_target},
+    {.ops = NUC_OPS(NUC_OP_PRELU), .ir = RULES(RULE_PRELU_FORMAT(0)), .target = binary_target},
     ROWS_END,
 };

@@ -38,37 +38,6 @@ static struct nuc_extent rows_with_scales(const struct nuc_rule_query *q)
 #define RULE_ROWS_WITH_SCALES                                                                                          \
     LIMIT("of weights with a scale for each output the inputs fit the MAC buffer", rows_with_scales, max_mac_buffer)
 
-static const struct nuc_support_rule addmm_ir[] = {
-    RULE_ADDMM_INPUTS,
-    RULE_WEIGHT_MATRIX(NUC_ARG(ADDMM, mat2)),
-    RULE("beta and alpha are 1", addmm_factors, 0),
-    RULE("the result has 2 dimensions", nuc_has_rank, RANK_OF_RESULT(2)),
-    RULE("the bias has one element for each output feature", addmm_bias_shape, 0),
-    RULES_END,
-};
-
-static const struct nuc_support_rule addmm_target[] = {
-    RULE_INPUT_8BIT_AT(1 << 1),
-    RULE_OUTPUT_8BIT,
-    RULE_WEIGHT_INT8(NUC_ARG(ADDMM, mat2)),
-    RULE_BIAS_INT32(NUC_SELF),
-    RULE("the weight is a parameter", nuc_weight_is_static, NUC_ARG(ADDMM, mat2)),
-    RULE_BIAS_STATIC(NUC_SELF),
-    RULE_ROWS_WITH_SCALES,
-    RULES_END,
-};
-
-static const struct nuc_support_rule mm_ir[] = {RULE_LINEAR_INPUTS, RULE_WEIGHT_MATRIX(NUC_OTHER), RULES_END};
-
-static const struct nuc_support_rule mm_target[] = {
-    RULE_INPUT_8BIT,
-    RULE_OUTPUT_8BIT,
-    RULE_WEIGHT_INT8(NUC_OTHER),
-    RULE("the weight is a parameter", nuc_weight_is_static, NUC_OTHER),
-    RULE_ROWS_WITH_SCALES,
-    RULES_END,
-};
-
 /* ---- bmm: self, mat2 ---- */
 
 static bool bmm_ranks(const struct nuc_rule_query *q)
@@ -103,13 +72,6 @@ static bool bmm_zero_points(const struct nuc_rule_query *q)
            nuc_rule_report(q, "0 and 0", "%lld and %lld", (long long)a.zero_point, (long long)b.zero_point);
 }
 
-static const struct nuc_support_rule bmm_target[] = {
-    RULE_INPUTS_8BIT,
-    RULE_OUTPUT_8BIT,
-    RULE("both factors have zero point 0", bmm_zero_points, 0),
-    RULES_END,
-};
-
 /* ---- softmax: self, dim, half_to_float ---- */
 
 static bool softmax_dim(const struct nuc_rule_query *q)
@@ -124,11 +86,6 @@ const struct nuc_support_rule nuc_softmax_ir[] = {
     RULE("the dimension is the channels: 1 for channels-first data, else the last", softmax_dim, 0),
     RULE("half_to_float is false", nuc_flag_is_false, NUC_ARG(NATIVE_SOFTMAX, half_to_float)),
     RULES_END,
-};
-
-static const struct nuc_support_rule softmax_target[] = {
-    RULE_INPUT_8BIT,    RULE_OUTPUT_8BIT,       LIMIT_SOFTMAX_CHANNELS(max_softmax_channels),
-    LIMIT_SOFTMAX_ROWS, LIMIT_SOFTMAX_ELEMENTS, RULES_END,
 };
 
 /* ---- reductions: self, dim, keepdim ---- */
@@ -147,18 +104,29 @@ static bool mean_reduces(const struct nuc_rule_query *q)
     return nuc_rule_report(q, "", "every reduced dimension has size 1");
 }
 
-static const struct nuc_support_rule mean_partition[] = {
-    RULE("alone in its partition the reduction changes its data", mean_reduces, 0),
-    RULES_END,
-};
-
 /* ---- rows ---- */
 
 const struct nuc_support_row nuc_math_rows[] = {
-    {.ops = NUC_OPS(NUC_OP_ADDMM), .ir = addmm_ir, .target = addmm_target},
-    {.ops = NUC_OPS(NUC_OP_MM), .ir = mm_ir, .target = mm_target},
-    {.ops = NUC_OPS(NUC_OP_BMM), .ir = nuc_bmm_ir, .target = bmm_target},
-    {.ops = NUC_OPS(NUC_OP_NATIVE_SOFTMAX), .ir = nuc_softmax_ir, .target = softmax_target},
+    {.ops = NUC_OPS(NUC_OP_ADDMM),
+     .ir = RULES(RULE_ADDMM_INPUTS, RULE_WEIGHT_MATRIX(NUC_ARG(ADDMM, mat2)),
+                 RULE("beta and alpha are 1", addmm_factors, 0),
+                 RULE("the result has 2 dimensions", nuc_has_rank, RANK_OF_RESULT(2)),
+                 RULE("the bias has one element for each output feature", addmm_bias_shape, 0)),
+     .target =
+         RULES(RULE_INPUT_8BIT_AT(1 << 1), RULE_OUTPUT_8BIT, RULE_WEIGHT_INT8(NUC_ARG(ADDMM, mat2)),
+               RULE_BIAS_INT32(NUC_SELF), RULE("the weight is a parameter", nuc_weight_is_static, NUC_ARG(ADDMM, mat2)),
+               RULE_BIAS_STATIC(NUC_SELF), RULE_ROWS_WITH_SCALES)},
+    {.ops = NUC_OPS(NUC_OP_MM),
+     .ir = RULES(RULE_LINEAR_INPUTS, RULE_WEIGHT_MATRIX(NUC_OTHER)),
+     .target = RULES(RULE_INPUT_8BIT, RULE_OUTPUT_8BIT, RULE_WEIGHT_INT8(NUC_OTHER),
+                     RULE("the weight is a parameter", nuc_weight_is_static, NUC_OTHER), RULE_ROWS_WITH_SCALES)},
+    {.ops = NUC_OPS(NUC_OP_BMM),
+     .ir = nuc_bmm_ir,
+     .target = RULES(RULE_INPUTS_8BIT, RULE_OUTPUT_8BIT, RULE("both factors have zero point 0", bmm_zero_points, 0))},
+    {.ops = NUC_OPS(NUC_OP_NATIVE_SOFTMAX),
+     .ir = nuc_softmax_ir,
+     .target = RULES(RULE_INPUT_8BIT, RULE_OUTPUT_8BIT, LIMIT_SOFTMAX_CHANNELS(max_softmax_channels),
+                     LIMIT_SOFTMAX_ROWS, LIMIT_SOFTMAX_ELEMENTS)},
     {.ops = NUC_OPS(NUC_OP_AMAX, NUC_OP_AMIN, NUC_OP_SUM_DIM),
      .no_op = NUC_NO_OP_BY_TRIAL,
      .ir = nuc_shared_quantization_ir,
@@ -166,6 +134,6 @@ const struct nuc_support_row nuc_math_rows[] = {
     {.ops = NUC_OPS(NUC_OP_MEAN_DIM),
      .ir = nuc_shared_quantization_ir,
      .target = nuc_unary_target,
-     .partition = mean_partition},
+     .partition = RULES(RULE("alone in its partition the reduction changes its data", mean_reduces, 0))},
     ROWS_END,
 };

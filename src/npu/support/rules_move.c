@@ -21,12 +21,6 @@ static bool cat_inputs(const struct nuc_rule_query *q)
     return true;
 }
 
-static const struct nuc_support_rule cat_target[] = {
-    RULE("all inputs are quantized to int8 or uint8", cat_inputs, 0),
-    RULE_OUTPUT_8BIT,
-    RULES_END,
-};
-
 /* ---- slice_copy: self, dim, start, end, step ---- */
 
 static bool slice_step(const struct nuc_rule_query *q)
@@ -86,13 +80,6 @@ static bool slice_ends(const struct nuc_rule_query *q)
     return (start && end) || nuc_rule_report(q, "both", start ? "no end" : "no start");
 }
 
-static const struct nuc_support_rule slice_target[] = {
-    RULE("start and end are given", slice_ends, 0),
-    RULE_INPUT_8BIT,
-    RULE_OUTPUT_8BIT,
-    RULES_END,
-};
-
 /* ---- pad: self, pad, mode ---- */
 
 static bool pad_mode(const struct nuc_rule_query *q)
@@ -102,11 +89,6 @@ static bool pad_mode(const struct nuc_rule_query *q)
 
     return strcmp(name, "reflect") == 0 || nuc_rule_report(q, "reflect", "%s", name);
 }
-
-static const struct nuc_support_rule reflect_ir[] = {
-    RULE("the padding mirrors the data (mode reflect)", pad_mode, 0),
-    RULES_END,
-};
 
 /* ---- upsample_bilinear2d: input, output_size, align_corners, scale_factors; upsample_nearest2d without ---- */
 
@@ -135,10 +117,6 @@ static bool upsample_factors(const struct nuc_rule_query *q)
 
 #define RULE_FACTORS(corners) RULE("height and width grow by 1, 2, 4 or 8", upsample_factors, corners)
 
-static const struct nuc_support_rule bilinear_target[] = {RULE_INPUT_8BIT, RULE_OUTPUT_8BIT, RULE_FACTORS(1),
-                                                          RULES_END};
-static const struct nuc_support_rule nearest_target[] = {RULE_INPUT_8BIT, RULE_OUTPUT_8BIT, RULE_FACTORS(0), RULES_END};
-
 static bool upsample_grows(const struct nuc_rule_query *q)
 {
     return !nuc_is_alone(q->s, q->node) || !nuc_same_sizes(nuc_input_meta(q->node, NUC_SELF), &q->node->vals[0]) ||
@@ -153,18 +131,25 @@ static const struct nuc_support_rule upsample_partition[] = {
 /* ---- rows ---- */
 
 const struct nuc_support_row nuc_move_rows[] = {
-    {.ops = NUC_OPS(NUC_OP_CAT), .no_op = NUC_NO_OP_OF_ONE, .ir = nuc_cat_ir, .target = cat_target},
-    {.ops = NUC_OPS(NUC_OP_SLICE), .ir = nuc_slice_ir, .target = slice_target},
-    {.ops = NUC_OPS(NUC_OP_PAD), .ir = reflect_ir, .target = nuc_unary_target},
+    {.ops = NUC_OPS(NUC_OP_CAT),
+     .no_op = NUC_NO_OP_OF_ONE,
+     .ir = nuc_cat_ir,
+     .target = RULES(RULE("all inputs are quantized to int8 or uint8", cat_inputs, 0), RULE_OUTPUT_8BIT)},
+    {.ops = NUC_OPS(NUC_OP_SLICE),
+     .ir = nuc_slice_ir,
+     .target = RULES(RULE("start and end are given", slice_ends, 0), RULE_INPUT_8BIT, RULE_OUTPUT_8BIT)},
+    {.ops = NUC_OPS(NUC_OP_PAD),
+     .ir = RULES(RULE("the padding mirrors the data (mode reflect)", pad_mode, 0)),
+     .target = nuc_unary_target},
     {.ops = NUC_OPS(NUC_OP_UPSAMPLE_BILINEAR),
      .channels_first = true,
      .ir = nuc_upsample_ir,
-     .target = bilinear_target,
+     .target = RULES(RULE_INPUT_8BIT, RULE_OUTPUT_8BIT, RULE_FACTORS(1)),
      .partition = upsample_partition},
     {.ops = NUC_OPS(NUC_OP_UPSAMPLE_NEAREST),
      .channels_first = true,
      .ir = nuc_upsample_ir,
-     .target = nearest_target,
+     .target = RULES(RULE_INPUT_8BIT, RULE_OUTPUT_8BIT, RULE_FACTORS(0)),
      .partition = upsample_partition},
     ROWS_END,
 };

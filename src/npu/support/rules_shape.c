@@ -63,22 +63,11 @@ static bool permute_output(const struct nuc_rule_query *q)
     return nuc_is_effectively_static(nuc_arg_node(q->node, NUC_SELF)) || nuc_output_is_8bit(q);
 }
 
-static const struct nuc_support_rule permute_target[] = {
-    RULE("the input is static or quantized to int8 or uint8", permute_input, 1),
-    RULE("the input is static, or the output is read by one quantize node of int8 or uint8", permute_output, 0),
-    RULES_END,
-};
-
 static bool permute_not_static_alone(const struct nuc_rule_query *q)
 {
     return !nuc_is_alone(q->s, q->node) || !nuc_is_effectively_static(nuc_arg_node(q->node, NUC_SELF)) ||
            nuc_rule_report(q, "", "a parameter is permuted");
 }
-
-static const struct nuc_support_rule permute_partition[] = {
-    RULE("alone in its partition the permutation has data to permute at run time", permute_not_static_alone, 0),
-    RULES_END,
-};
 
 /* ---- view_copy: self, size ---- */
 
@@ -204,8 +193,11 @@ const struct nuc_support_row nuc_shape_rows[] = {
     {.ops = NUC_OPS(NUC_OP_PERMUTE),
      .no_op = NUC_NO_OP_BY_TRIAL,
      .ir = nuc_shared_quantization_ir,
-     .target = permute_target,
-     .partition = permute_partition},
+     .target = RULES(
+         RULE("the input is static or quantized to int8 or uint8", permute_input, 1),
+         RULE("the input is static, or the output is read by one quantize node of int8 or uint8", permute_output, 0)),
+     .partition = RULES(
+         RULE("alone in its partition the permutation has data to permute at run time", permute_not_static_alone, 0))},
     {.ops = NUC_OPS(NUC_OP_CLONE, NUC_OP_CLONE_DIM_ORDER),
      .no_op = NUC_ALWAYS_NO_OP,
      .ir = nuc_clone_ir,

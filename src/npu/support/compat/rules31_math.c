@@ -87,17 +87,6 @@ static bool up_channels(const struct nuc_rule_query *q)
                              nuc_is_multiple(q, "output channels", q->node->vals[0].sizes[1]));
 }
 
-static const struct nuc_support_rule conv_target[] = {
-    RULE_BATCH,
-    RULE("there is one group, or one per channel", conv_groups, 0),
-    RULE("the weight is a parameter", conv_static_weight, NUC_CONV_WEIGHT),
-    RULE("the kernel of a transposed convolution is one row of even width", up_kernel, 0),
-    RULE("a transposed convolution pads its width only", up_padding, 0),
-    RULE("the stride of a transposed convolution is its kernel's width, or half of it", up_stride, 0),
-    RULE("channels of a transposed convolution are multiples of the dot product's length", up_channels, 0),
-    RULES_END,
-};
-
 /* ---- pooling and resampling ---- */
 
 static bool pool_stride(const struct nuc_rule_query *q)
@@ -116,12 +105,6 @@ static bool pool_padding(const struct nuc_rule_query *q)
                                 p.padding);
 }
 
-static const struct nuc_support_rule max_pool_target[] = {
-    RULE_BATCH,    RULE("the vertical stride is 1 or 2", pool_stride, 0),
-    RULE_CHANNELS, RULE("the padding is at most the kernel", pool_padding, 0),
-    RULES_END,
-};
-
 static bool upsample_factor(const struct nuc_rule_query *q)
 {
     const int64_t *in = nuc_input_meta(q->node, NUC_SELF)->sizes, *out = q->node->vals[0].sizes;
@@ -134,12 +117,6 @@ static bool upsample_factor(const struct nuc_rule_query *q)
     return nuc_rule_report(q, "2 or 4, the same for height and width", "%lld x %lld to %lld x %lld", (long long)in[2],
                            (long long)in[3], (long long)out[2], (long long)out[3]);
 }
-
-static const struct nuc_support_rule upsample_target[] = {
-    RULE("height and width grow by one factor, 2 or 4", upsample_factor, 0),
-    RULE_CHANNELS,
-    RULES_END,
-};
 
 /* ---- add, sub, mul ---- */
 
@@ -181,22 +158,11 @@ static bool mul_dimension(const struct nuc_rule_query *q)
                            nuc_rule_shape_text(q, q->node));
 }
 
-static const struct nuc_support_rule mul_target[] = {
-    RULE_ONE_SHAPE,
-    RULE("some dimension is a multiple of the dot product's length, or all are 1", mul_dimension, 0),
-    RULES_END,
-};
-
 /* ---- matrix products: addmm bias, input, weight; mm and bmm input, weight ---- */
 
 /* The converter of sdk-3.1 takes any weight; nucleon's own has kernels for parameters only. */
 #define RULE_WEIGHT_STATIC(index)                                                                                      \
     WAIVABLE(NUC_WAIVE_CORRECTNESS, "the weight is a parameter", nuc_weight_is_static, index)
-
-static const struct nuc_support_rule addmm_ir[] = {RULE_ADDMM_INPUTS, RULE_WEIGHT_MATRIX(NUC_ARG(ADDMM, mat2)),
-                                                   RULE_WEIGHT_STATIC(NUC_ARG(ADDMM, mat2)), RULES_END};
-static const struct nuc_support_rule mm_ir[] = {RULE_LINEAR_INPUTS, RULE_WEIGHT_MATRIX(NUC_OTHER),
-                                                RULE_WEIGHT_STATIC(NUC_OTHER), RULES_END};
 
 static bool bmm_formats(const struct nuc_rule_query *q)
 {
@@ -226,28 +192,12 @@ static bool bmm_sizes(const struct nuc_rule_query *q)
     return ok;
 }
 
-static const struct nuc_support_rule bmm_target[] = {
-    RULE("when the first factor is channels-first data, the second one is too", bmm_formats, 0),
-    RULE("channels-first results can be transposed", bmm_result, 0),
-    RULE("rows and columns of both factors are multiples of the dot product's length", bmm_sizes, 0),
-    RULES_END,
-};
-
 /* ---- softmax: self, dim, half_to_float ---- */
 
 static bool softmax_rank(const struct nuc_rule_query *q)
 {
     return q->node->vals[0].rank > 1 || nuc_rule_report(q, "at least 2", "%u", q->node->vals[0].rank);
 }
-
-static const struct nuc_support_rule softmax_target[] = {
-    RULE("there are at least 2 dimensions", softmax_rank, 0),
-    RULE_CHANNELS,
-    LIMIT_SOFTMAX_CHANNELS(max_softmax_channels_sdk31),
-    LIMIT_SOFTMAX_ROWS,
-    LIMIT_SOFTMAX_ELEMENTS,
-    RULES_END,
-};
 
 /* ---- mean: self, dim, keepdim ---- */
 
@@ -271,14 +221,6 @@ static bool mean_dims(const struct nuc_rule_query *q)
            nuc_rule_report(q, limit, "%lld and %lld", (long long)a, (long long)b);
 }
 
-static const struct nuc_support_rule mean_target[] = {
-    RULE("the input has 4 dimensions", nuc_has_rank, RANK_OF(NUC_SELF, 4)),
-    RULE("keepdim is true", mean_keeps, 0),
-    RULE_CHANNELS,
-    RULE("the mean is taken over height and width", mean_dims, 0),
-    RULES_END,
-};
-
 /* ---- prelu: self, weight ---- */
 
 static struct nuc_extent prelu_pixels(const struct nuc_rule_query *q)
@@ -287,14 +229,6 @@ static struct nuc_extent prelu_pixels(const struct nuc_rule_query *q)
 
     return (struct nuc_extent){2, true, {shape.sizes[1], shape.sizes[2]}};
 }
-
-static const struct nuc_support_rule prelu_target[] = {
-    RULE_PRELU_FORMAT(NUC_WAIVE_CORRECTNESS),
-    RULE_RESULT_RANK4,
-    RULE_CHANNELS,
-    LIMIT("height * width fits the hardware", prelu_pixels, max_prelu_pixels_sdk31),
-    RULES_END,
-};
 
 /* ---- clamp and hardtanh: self, min, max; relu ---- */
 
@@ -347,21 +281,51 @@ const struct nuc_support_row nuc_math31_rows[] = {
     {.ops = NUC_OPS(NUC_OP_ABS, NUC_OP_LEAKY_RELU, NUC_OP_SIGMOID, NUC_OP_TANH)},
     {.ops = NUC_OPS(NUC_OP_NEG), .ir = nuc_neg_ir},
     {.ops = NUC_OPS(NUC_OP_ADD, NUC_OP_SUB), .no_op = NUC_NO_OP_BY_TRIAL, .target = add_target},
-    {.ops = NUC_OPS(NUC_OP_MUL), .no_op = NUC_NO_OP_BY_TRIAL, .target = mul_target},
-    {.ops = NUC_OPS(NUC_OP_CONVOLUTION), .ir = nuc_convolution_ir, .target = conv_target},
-    {.ops = NUC_OPS(NUC_OP_MAX_POOL2D_INDICES), .ir = nuc_max_pool_ir, .target = max_pool_target},
+    {.ops = NUC_OPS(NUC_OP_MUL),
+     .no_op = NUC_NO_OP_BY_TRIAL,
+     .target = RULES(RULE_ONE_SHAPE,
+                     RULE("some dimension is a multiple of the dot product's length, or all are 1", mul_dimension, 0))},
+    {.ops = NUC_OPS(NUC_OP_CONVOLUTION),
+     .ir = nuc_convolution_ir,
+     .target =
+         RULES(RULE_BATCH, RULE("there is one group, or one per channel", conv_groups, 0),
+               RULE("the weight is a parameter", conv_static_weight, NUC_CONV_WEIGHT),
+               RULE("the kernel of a transposed convolution is one row of even width", up_kernel, 0),
+               RULE("a transposed convolution pads its width only", up_padding, 0),
+               RULE("the stride of a transposed convolution is its kernel's width, or half of it", up_stride, 0),
+               RULE("channels of a transposed convolution are multiples of the dot product's length", up_channels, 0))},
+    {.ops = NUC_OPS(NUC_OP_MAX_POOL2D_INDICES),
+     .ir = nuc_max_pool_ir,
+     .target = RULES(RULE_BATCH, RULE("the vertical stride is 1 or 2", pool_stride, 0), RULE_CHANNELS,
+                     RULE("the padding is at most the kernel", pool_padding, 0))},
     {.ops = NUC_OPS(NUC_OP_AVG_POOL2D), .ir = nuc_avg_pool_ir},
     {.ops = NUC_OPS(NUC_OP_NATIVE_ADAPTIVE_AVG_POOL2D), .channels_first = true, .ir = nuc_adaptive_pool_ir},
     {.ops = NUC_OPS(NUC_OP_UPSAMPLE_BILINEAR, NUC_OP_UPSAMPLE_NEAREST),
      .channels_first = true,
      .ir = nuc_upsample_ir,
-     .target = upsample_target},
-    {.ops = NUC_OPS(NUC_OP_ADDMM), .ir = addmm_ir},
-    {.ops = NUC_OPS(NUC_OP_MM), .ir = mm_ir},
-    {.ops = NUC_OPS(NUC_OP_BMM), .ir = nuc_bmm_ir, .target = bmm_target},
-    {.ops = NUC_OPS(NUC_OP_NATIVE_SOFTMAX), .ir = nuc_softmax_ir, .target = softmax_target},
-    {.ops = NUC_OPS(NUC_OP_MEAN_DIM), .ir = nuc_shared_quantization_ir, .target = mean_target},
-    {.ops = NUC_OPS(NUC_OP_PRELU), .target = prelu_target},
+     .target = RULES(RULE("height and width grow by one factor, 2 or 4", upsample_factor, 0), RULE_CHANNELS)},
+    {.ops = NUC_OPS(NUC_OP_ADDMM),
+     .ir =
+         RULES(RULE_ADDMM_INPUTS, RULE_WEIGHT_MATRIX(NUC_ARG(ADDMM, mat2)), RULE_WEIGHT_STATIC(NUC_ARG(ADDMM, mat2)))},
+    {.ops = NUC_OPS(NUC_OP_MM),
+     .ir = RULES(RULE_LINEAR_INPUTS, RULE_WEIGHT_MATRIX(NUC_OTHER), RULE_WEIGHT_STATIC(NUC_OTHER))},
+    {.ops = NUC_OPS(NUC_OP_BMM),
+     .ir = nuc_bmm_ir,
+     .target = RULES(RULE("when the first factor is channels-first data, the second one is too", bmm_formats, 0),
+                     RULE("channels-first results can be transposed", bmm_result, 0),
+                     RULE("rows and columns of both factors are multiples of the dot product's length", bmm_sizes, 0))},
+    {.ops = NUC_OPS(NUC_OP_NATIVE_SOFTMAX),
+     .ir = nuc_softmax_ir,
+     .target = RULES(RULE("there are at least 2 dimensions", softmax_rank, 0), RULE_CHANNELS,
+                     LIMIT_SOFTMAX_CHANNELS(max_softmax_channels_sdk31), LIMIT_SOFTMAX_ROWS, LIMIT_SOFTMAX_ELEMENTS)},
+    {.ops = NUC_OPS(NUC_OP_MEAN_DIM),
+     .ir = nuc_shared_quantization_ir,
+     .target = RULES(RULE("the input has 4 dimensions", nuc_has_rank, RANK_OF(NUC_SELF, 4)),
+                     RULE("keepdim is true", mean_keeps, 0), RULE_CHANNELS,
+                     RULE("the mean is taken over height and width", mean_dims, 0))},
+    {.ops = NUC_OPS(NUC_OP_PRELU),
+     .target = RULES(RULE_PRELU_FORMAT(NUC_WAIVE_CORRECTNESS), RULE_RESULT_RANK4, RULE_CHANNELS,
+                     LIMIT("height * width fits the hardware", prelu_pixels, max_prelu_pixels_sdk31))},
     {.ops = NUC_OPS(NUC_OP_RELU), .partition = relu_partition},
     {.ops = NUC_OPS(NUC_OP_CLAMP), .target = bounded_target, .partition = clamp_partition},
     {.ops = NUC_OPS(NUC_OP_HARDTANH), .target = bounded_target, .partition = hardtanh_partition},

@@ -55,19 +55,6 @@ static bool cat_count(const struct nuc_rule_query *q)
     return count >= 2 || nuc_rule_report(q, "at least 2", "%u", count);
 }
 
-static const struct nuc_support_rule cat_target[] = {
-    WAIVABLE(NUC_WAIVE_CAT_SIZES,
-             "the inputs' channels are multiples of the dot product's length, or equal pieces are joined along the "
-             "last axis",
-             cat_input_channels, 0),
-    WAIVABLE(NUC_WAIVE_CAT_SIZES,
-             "the result's channels are a multiple of the dot product's length, or equal pieces are joined along the "
-             "last axis",
-             cat_output_channels, 0),
-    WAIVABLE(NUC_WAIVE_CAT_SIZES, "at least two different tensors are joined", cat_count, 0),
-    RULES_END,
-};
-
 /* What computes `value`, before quantize and dequantize nodes. */
 static const struct nuc_node *producer_of(const struct nuc_node *value)
 {
@@ -107,12 +94,6 @@ static bool cat_of_boundaries(const struct nuc_rule_query *q)
     return true;
 }
 
-static const struct nuc_support_rule cat_partition[] = {
-    RULE("when an input comes from outside the partition, a dimension before the axis is larger than 1",
-         cat_of_boundaries, 0),
-    RULES_END,
-};
-
 /* ---- constant_pad_nd: self, pad, value ---- */
 
 static bool pad_channels(const struct nuc_rule_query *q)
@@ -124,11 +105,6 @@ static bool pad_channels(const struct nuc_rule_query *q)
         return true;
     return nuc_rule_report(q, "0, 0", "%lld, %lld", (long long)pad->u.ints[at], (long long)pad->u.ints[at + 1]);
 }
-
-static const struct nuc_support_rule pad_target[] = {
-    RULE("the channels are not padded", pad_channels, 0),
-    RULES_END,
-};
 
 /* ---- permute_copy: self, dims ---- */
 
@@ -186,12 +162,6 @@ static bool permute_transposes(const struct nuc_rule_query *q)
                            in->rank > 1 ? perm.map[1] : 0);
 }
 
-static const struct nuc_support_rule permute_target[] = {
-    RULE("the permutation swaps two groups of dimensions like the axes of a matrix, or keeps the order of the data",
-         permute_transposes, 0),
-    RULES_END,
-};
-
 /* ---- slice_copy: self, dim, start, end, step ---- */
 
 static uint32_t slice_axis(const struct nuc_node *node)
@@ -220,12 +190,6 @@ static bool slice_swap(const struct nuc_rule_query *q)
            nuc_rule_report(q, "the last axis, or one with only ones after it", "axis %u of %u in stored order", axis,
                            shape.rank);
 }
-
-static const struct nuc_support_rule slice_target[] = {
-    RULE("the sliced dimension is a multiple of the dot product's length", slice_multiple, 0),
-    RULE("the sliced dimension can be swapped with the last one", slice_swap, 0),
-    RULES_END,
-};
 
 /* ---- view_copy: self, size ---- */
 
@@ -276,21 +240,45 @@ static bool view_output(const struct nuc_rule_query *q)
                            "%s", nuc_rule_shape_text(q, q->node));
 }
 
-static const struct nuc_support_rule view_partition[] = {
-    RULE("channels-first data to be reshaped can be transposed, or a fully connected layer takes the transpose over",
-         view_input, 0),
-    RULE("a channels-first result can be transposed", view_output, 0),
-    RULES_END,
-};
-
 /* ---- rows ---- */
 
 const struct nuc_support_row nuc_move31_rows[] = {
-    {.ops = NUC_OPS(NUC_OP_CAT), .ir = nuc_cat_ir, .target = cat_target, .partition = cat_partition},
-    {.ops = NUC_OPS(NUC_OP_CONSTANT_PAD), .ir = nuc_pad_ir, .target = pad_target},
-    {.ops = NUC_OPS(NUC_OP_PERMUTE), .ir = nuc_shared_quantization_ir, .target = permute_target},
-    {.ops = NUC_OPS(NUC_OP_SLICE), .ir = nuc_slice_ir, .target = slice_target},
-    {.ops = NUC_OPS(NUC_OP_VIEW), .no_op = NUC_ALWAYS_NO_OP, .ir = nuc_view_ir, .partition = view_partition},
+    {.ops = NUC_OPS(NUC_OP_CAT),
+     .ir = nuc_cat_ir,
+     .target = RULES(
+         WAIVABLE(
+             NUC_WAIVE_CAT_SIZES,
+             "the inputs' channels are multiples of the dot product's length, or equal pieces are joined along the "
+             "last axis",
+             cat_input_channels, 0),
+         WAIVABLE(
+             NUC_WAIVE_CAT_SIZES,
+             "the result's channels are a multiple of the dot product's length, or equal pieces are joined along the "
+             "last axis",
+             cat_output_channels, 0),
+         WAIVABLE(NUC_WAIVE_CAT_SIZES, "at least two different tensors are joined", cat_count, 0)),
+     .partition =
+         RULES(RULE("when an input comes from outside the partition, a dimension before the axis is larger than 1",
+                    cat_of_boundaries, 0))},
+    {.ops = NUC_OPS(NUC_OP_CONSTANT_PAD),
+     .ir = nuc_pad_ir,
+     .target = RULES(RULE("the channels are not padded", pad_channels, 0))},
+    {.ops = NUC_OPS(NUC_OP_PERMUTE),
+     .ir = nuc_shared_quantization_ir,
+     .target = RULES(RULE(
+         "the permutation swaps two groups of dimensions like the axes of a matrix, or keeps the order of the data",
+         permute_transposes, 0))},
+    {.ops = NUC_OPS(NUC_OP_SLICE),
+     .ir = nuc_slice_ir,
+     .target = RULES(RULE("the sliced dimension is a multiple of the dot product's length", slice_multiple, 0),
+                     RULE("the sliced dimension can be swapped with the last one", slice_swap, 0))},
+    {.ops = NUC_OPS(NUC_OP_VIEW),
+     .no_op = NUC_ALWAYS_NO_OP,
+     .ir = nuc_view_ir,
+     .partition = RULES(RULE("channels-first data to be reshaped can be transposed, or a fully connected layer takes "
+                             "the transpose over",
+                             view_input, 0),
+                        RULE("a channels-first result can be transposed", view_output, 0))},
     {.ops = NUC_OPS(NUC_OP_CLONE, NUC_OP_CLONE_DIM_ORDER),
      .no_op = NUC_ALWAYS_NO_OP,
      .ir = nuc_clone_ir,
