@@ -70,12 +70,12 @@ bool nuc_cm_lower_add(struct nuc_cm *c, struct nuc_node *node)
     double twice_max = 2 * (v.a.scale > scale_b ? v.a.scale : scale_b);
     struct nuc_multiplier a = nuc_cm_multiplier(v.a.scale / twice_max), b = nuc_cm_multiplier(scale_b / twice_max);
     struct nuc_multiplier out = nuc_cm_multiplier(twice_max / (v.out.params.scale * sum_unit(&v)));
-    nuc_cm_replace(c, &v.out,
-                   nuc_emit(c->g, before, NUC_OP_CORTEXM_ADD, v.out.value,
-                            NUC_ARGS(v.a.node, v.a.zero_point, a.multiplier, a.shift, v.b.node, v.b.zero_point,
-                                     factor < 0 ? -(int64_t)b.multiplier : b.multiplier, b.shift,
-                                     v.out.params.zero_point, out.multiplier, out.shift, v.out.low, v.out.high)));
-    return true;
+    return nuc_cm_replace(
+        c, &v.out,
+        nuc_emit(c->g, before, NUC_OP_CORTEXM_ADD, v.out.value,
+                 NUC_ARGS(v.a.node, v.a.zero_point, a.multiplier, a.shift, v.b.node, v.b.zero_point,
+                          factor < 0 ? -(int64_t)b.multiplier : b.multiplier, b.shift, v.out.params.zero_point,
+                          out.multiplier, out.shift, v.out.low, v.out.high)));
 }
 
 /* ---- choice ---- */
@@ -126,8 +126,7 @@ bool nuc_cm_lower_where(struct nuc_cm *c, struct nuc_node *node)
         return false;
     struct nuc_node *before = nuc_cm_place(&out);
     struct nuc_node *yes = side_value(c, &a, &out, before), *no = side_value(c, &b, &out, before);
-    nuc_cm_replace(c, &out, nuc_emit(c->g, before, NUC_OP_WHERE, out.value, NUC_ARGS(condition, yes, no)));
-    return true;
+    return nuc_cm_replace(c, &out, nuc_emit(c->g, before, NUC_OP_WHERE, out.value, NUC_ARGS(condition, yes, no)));
 }
 
 /* A product with truths keeps a value or makes a zero of it. */
@@ -143,8 +142,7 @@ static bool lower_masked(struct nuc_cm *c, struct nuc_node *node)
             continue;
         struct nuc_node *before = nuc_cm_place(&out);
         struct nuc_node *value = side_value(c, &kept, &out, before), *none = side_value(c, &zero, &out, before);
-        nuc_cm_replace(c, &out, nuc_emit(c->g, before, NUC_OP_WHERE, out.value, NUC_ARGS(mask, value, none)));
-        return true;
+        return nuc_cm_replace(c, &out, nuc_emit(c->g, before, NUC_OP_WHERE, out.value, NUC_ARGS(mask, value, none)));
     }
     return false;
 }
@@ -171,12 +169,11 @@ static bool lower_squared_difference(struct nuc_cm *c, struct nuc_node *node)
         nuc_cm_multiplier(twice_max * twice_max / (v.out.params.scale * (v.a.dtype == NUC_I8 ? 1 << 14 : 1)));
     struct nuc_node *before = nuc_cm_place(&v.out);
     align(c, &v, &node->vals[0], false, before);
-    nuc_cm_replace(
+    return nuc_cm_replace(
         c, &v.out,
         nuc_emit(c->g, before, NUC_OP_NUCLEON_SQUARED_DIFFERENCE, v.out.value,
                  NUC_ARGS(v.a.node, v.a.zero_point, a.multiplier, a.shift, v.b.node, v.b.zero_point, b.multiplier,
                           b.shift, v.out.params.zero_point, out.multiplier, out.shift, v.out.low, v.out.high)));
-    return true;
 }
 
 bool nuc_cm_lower_mul(struct nuc_cm *c, struct nuc_node *node)
@@ -188,11 +185,10 @@ bool nuc_cm_lower_mul(struct nuc_cm *c, struct nuc_node *node)
     struct nuc_multiplier m = nuc_cm_multiplier(v.a.scale * v.b.scale / v.out.params.scale);
     struct nuc_node *before = nuc_cm_place(&v.out);
     align(c, &v, &node->vals[0], true, before);
-    struct nuc_node *mul = nuc_emit(
-        c->g, before, NUC_OP_CORTEXM_MUL, v.out.value,
-        NUC_ARGS(v.a.node, v.a.zero_point, v.b.node, v.b.zero_point, v.out.params.zero_point, m.multiplier, m.shift));
-    nuc_cm_replace(c, &v.out, mul);
-    return true;
+    return nuc_cm_replace(c, &v.out,
+                          nuc_emit(c->g, before, NUC_OP_CORTEXM_MUL, v.out.value,
+                                   NUC_ARGS(v.a.node, v.a.zero_point, v.b.node, v.b.zero_point, v.out.params.zero_point,
+                                            m.multiplier, m.shift)));
 }
 
 bool nuc_cm_lower_div(struct nuc_cm *c, struct nuc_node *node)
@@ -203,11 +199,10 @@ bool nuc_cm_lower_div(struct nuc_cm *c, struct nuc_node *node)
         return false;
     struct nuc_node *before = nuc_cm_place(&v.out);
     align(c, &v, &node->vals[0], false, before);
-    struct nuc_node *div = nuc_emit(c->g, before, NUC_OP_CORTEXM_DIV, v.out.value,
-                                    NUC_ARGS(v.a.node, v.a.zero_point, v.b.node, v.b.zero_point,
-                                             v.out.params.zero_point, v.a.scale / (v.b.scale * v.out.params.scale)));
-    nuc_cm_replace(c, &v.out, div);
-    return true;
+    return nuc_cm_replace(c, &v.out,
+                          nuc_emit(c->g, before, NUC_OP_CORTEXM_DIV, v.out.value,
+                                   NUC_ARGS(v.a.node, v.a.zero_point, v.b.node, v.b.zero_point, v.out.params.zero_point,
+                                            v.a.scale / (v.b.scale * v.out.params.scale))));
 }
 
 /* ---- minimum, maximum ---- */
@@ -228,8 +223,7 @@ bool nuc_cm_lower_extreme(struct nuc_cm *c, struct nuc_node *node)
         a = nuc_cm_contiguous(c, a, before);
         b = nuc_cm_contiguous(c, b, before);
     }
-    nuc_cm_replace(c, &v.out, nuc_emit(c->g, before, op, v.out.value, NUC_ARGS(a, b)));
-    return true;
+    return nuc_cm_replace(c, &v.out, nuc_emit(c->g, before, op, v.out.value, NUC_ARGS(a, b)));
 }
 
 /* ---- softmax ---- */
@@ -296,16 +290,13 @@ bool nuc_cm_lower_softmax(struct nuc_cm *c, struct nuc_node *node)
                   u.out.params.zero_point == widened.zero_point && u.out.params.scales == NULL;
     if (!widens && !nuc_cm_same_params(&u.out.params, u.in.dtype == NUC_I8 ? &fixed : &fixed_wide))
         return false;
-    if (c->options->reference_compat) {
-        nuc_cm_replace(c, &u.out, emit_softmax(c, u.in.node, &u, dim, nuc_cm_place(&u.out)));
-        return true;
-    }
+    if (c->options->reference_compat)
+        return nuc_cm_replace(c, &u.out, emit_softmax(c, u.in.node, &u, dim, nuc_cm_place(&u.out)));
     dim = nuc_positive_dim(dim, rank);
     if ((dim != (int64_t)rank - 1 && rank > 4) ||
         node->vals[0].sizes[dim] > (u.in.dtype == NUC_I8 ? NUC_FIXED_SOFTMAX_ROW : UINT16_MAX))
         return false;
-    nuc_cm_replace(c, &u.out, softmax_along(c, &u, dim));
-    return true;
+    return nuc_cm_replace(c, &u.out, softmax_along(c, &u, dim));
 }
 
 /* ---- PReLU ---- */
@@ -320,12 +311,10 @@ bool nuc_cm_lower_prelu(struct nuc_cm *c, struct nuc_node *node)
         return false;
     struct nuc_multiplier positive = nuc_cm_multiplier(v.a.scale / v.out.params.scale);
     struct nuc_multiplier negative = nuc_cm_multiplier(v.a.scale * v.b.scale / v.out.params.scale);
-    struct nuc_node *prelu =
-        nuc_emit(c->g, nuc_cm_place(&v.out), NUC_OP_NUCLEON_PRELU, v.out.value,
-                 NUC_ARGS(v.a.node, v.b.node, v.a.zero_point, v.out.params.zero_point, positive.multiplier,
-                          positive.shift, negative.multiplier, negative.shift));
-    nuc_cm_replace(c, &v.out, prelu);
-    return true;
+    return nuc_cm_replace(c, &v.out,
+                          nuc_emit(c->g, nuc_cm_place(&v.out), NUC_OP_NUCLEON_PRELU, v.out.value,
+                                   NUC_ARGS(v.a.node, v.b.node, v.a.zero_point, v.out.params.zero_point,
+                                            positive.multiplier, positive.shift, negative.multiplier, negative.shift)));
 }
 
 /* ---- clamps ---- */
@@ -367,8 +356,7 @@ static bool join_producer(struct nuc_cm *c, struct nuc_node *dequantize, const s
     nuc_set_arg_int(producer, at->low, min > r->high ? r->high : min);
     max = max < r->high ? max : r->high;
     nuc_set_arg_int(producer, at->high, max < r->low ? r->low : max);
-    nuc_cm_replace(c, r, producer);
-    return true;
+    return nuc_cm_replace(c, r, producer);
 }
 
 /* Input and result of one scale: the bounds are those of the result. Else it is a table. */
@@ -389,6 +377,5 @@ bool nuc_cm_lower_clamp(struct nuc_cm *c, struct nuc_node *node)
         clamped = nuc_emit(c->g, nuc_cm_place(&r), NUC_OP_CLAMP, r.value, NUC_ARGS(in.node, r.low, r.high));
     else if (nuc_cm_is_clamped(&r))
         return false;
-    nuc_cm_replace(c, &r, clamped);
-    return true;
+    return nuc_cm_replace(c, &r, clamped);
 }

@@ -132,8 +132,7 @@ bool nuc_cm_lower_wide_function(struct nuc_cm *c, struct nuc_node *last)
         if (!nuc_cm_operand(last, &u.in) || u.in.scales != NULL || nuc_is_static(u.in.node) ||
             (u.in.dtype == NUC_I8 && u.out.params.dtype == NUC_I8) || nuc_cm_range(u.in.dtype).low >= 0)
             return false;
-        nuc_cm_replace(c, &u.out, nuc_cm_requantize(c, &u.in, &u.out.params, before));
-        return true;
+        return nuc_cm_replace(c, &u.out, nuc_cm_requantize(c, &u.in, &u.out.params, before));
     }
     if (u.out.params.dtype != NUC_I16 || !nuc_cm_read_unary(last, false, &u) || u.in.dtype != NUC_I16)
         return false;

@@ -227,8 +227,7 @@ bool nuc_cm_lower_bmm(struct nuc_cm *c, struct nuc_node *node)
 
     if (!nuc_cm_read_binary(node, false, &p) || p.a.node->vals[0].rank != 3 || !has_factor(&p))
         return false;
-    nuc_cm_replace(c, &p.out, emit_product(c, node, &p));
-    return true;
+    return nuc_cm_replace(c, &p.out, emit_product(c, node, &p));
 }
 
 /* weight [I, O]; two activations are a batched product with one matrix */
@@ -241,6 +240,5 @@ bool nuc_cm_lower_mm(struct nuc_cm *c, struct nuc_node *node)
     if (!nuc_cm_read_binary(node, false, &p) || !has_factor(&p))
         return false;
     struct nuc_node *bmm = emit_product(c, node, &p);
-    nuc_cm_replace(c, &p.out, nuc_cm_view(c, bmm, node->vals[0].sizes, 2, bmm->next));
-    return true;
+    return nuc_cm_replace(c, &p.out, nuc_cm_view(c, bmm, node->vals[0].sizes, 2, bmm->next));
 }

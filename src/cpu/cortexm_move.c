@@ -176,8 +176,7 @@ bool nuc_cm_lower_slice_scatter(struct nuc_cm *c, struct nuc_node *node)
         nuc_emit(c->g, before, NUC_OP_SLICE_SCATTER, node,
                  NUC_ARGS(self, part, nhwc ? nuc_cm_nhwc_dim(dim) : dim, node->args[NUC_ARG(SLICE_SCATTER, start)],
                           node->args[NUC_ARG(SLICE_SCATTER, end)], node->args[NUC_ARG(SLICE_SCATTER, step)]));
-    nuc_cm_replace(c, &v.out, nhwc ? nuc_cm_as_nchw(c, value, before) : value);
-    return true;
+    return nuc_cm_replace(c, &v.out, nhwc ? nuc_cm_as_nchw(c, value, before) : value);
 }
 
 /* What indices pick becomes other values. */
@@ -200,8 +199,7 @@ bool nuc_cm_lower_put(struct nuc_cm *c, struct nuc_node *node)
     nuc_set_arg_node(value, c->g, NUC_SELF, into);
     nuc_set_arg_node(value, c->g, src, from);
     nuc_infer_shape(c->g, value);
-    nuc_cm_replace(c, &out, value);
-    return true;
+    return nuc_cm_replace(c, &out, value);
 }
 
 static bool read_parts(const struct nuc_arg *list, struct nuc_cm_value *parts)
@@ -235,8 +233,7 @@ bool nuc_cm_lower_cat(struct nuc_cm *c, struct nuc_node *node)
     }
     struct nuc_node *cat = nuc_emit(c->g, before, node->op, node,
                                     NUC_ARGS(nuc_nodes_arg(values, list->count), nhwc ? nuc_cm_nhwc_dim(dim) : dim));
-    nuc_cm_replace(c, &out, nhwc ? nuc_cm_as_nchw(c, cat, before) : cat);
-    return true;
+    return nuc_cm_replace(c, &out, nhwc ? nuc_cm_as_nchw(c, cat, before) : cat);
 }
 
 /* A part of a tensor that is split: the getitem node stands for a slice. */
@@ -346,8 +343,7 @@ static bool lower_truth(struct nuc_cm *c, struct nuc_node *node)
         return false;
     struct nuc_node *before = nuc_cm_place(&out);
     in.node = nuc_cm_in_order(c, truth, &node->vals[0], before);
-    nuc_cm_replace(c, &out, nuc_cm_emit_requantize(c, &in, &out, 1 / out.params.scale, before));
-    return true;
+    return nuc_cm_replace(c, &out, nuc_cm_emit_requantize(c, &in, &out, 1 / out.params.scale, before));
 }
 
 bool nuc_cm_lower_clone(struct nuc_cm *c, struct nuc_node *node)

@@ -73,8 +73,7 @@ bool nuc_cm_lower_layer_norm(struct nuc_cm *c, struct nuc_node *node)
         norm = nuc_emit(c->g, before, NUC_OP_NUCLEON_LAYER_NORM, u.out.value,
                         NUC_ARGS(in, affine[0], affine[1], u.out.params.zero_point,
                                  eps_in_steps(&u, node, NUC_ARG(NATIVE_LAYER_NORM, eps))));
-    nuc_cm_replace(c, &u.out, norm);
-    return true;
+    return nuc_cm_replace(c, &u.out, norm);
 }
 
 /* An image stays as it lies. */
@@ -94,11 +93,10 @@ bool nuc_cm_lower_group_norm(struct nuc_cm *c, struct nuc_node *node)
         return false;
     struct nuc_node *before = nuc_cm_place(&u.out);
     struct nuc_node *in = nuc_cm_is_nhwc(u.in.node) ? u.in.node : nuc_cm_contiguous(c, u.in.node, before);
-    struct nuc_node *norm = nuc_emit(c->g, before, NUC_OP_NUCLEON_GROUP_NORM, u.out.value,
-                                     NUC_ARGS(in, groups, affine[0], affine[1], u.out.params.zero_point,
-                                              eps_in_steps(&u, node, NUC_ARG(NATIVE_GROUP_NORM, eps))));
-    nuc_cm_replace(c, &u.out, norm);
-    return true;
+    return nuc_cm_replace(c, &u.out,
+                          nuc_emit(c->g, before, NUC_OP_NUCLEON_GROUP_NORM, u.out.value,
+                                   NUC_ARGS(in, groups, affine[0], affine[1], u.out.params.zero_point,
+                                            eps_in_steps(&u, node, NUC_ARG(NATIVE_GROUP_NORM, eps)))));
 }
 
 /* Along any dimension of a tensor as it lies. */
@@ -114,11 +112,10 @@ bool nuc_cm_lower_log_softmax(struct nuc_cm *c, struct nuc_node *node)
     float *values = nuc_alloc_array(c->g->cx, (size_t)count, sizeof *values);
     for (int i = 0; i < count; i++)
         values[i] = (float)exp(-(i < 256 ? i : (i - 256) * 256) * u.in.scale);
-    struct nuc_node *softmax =
+    return nuc_cm_replace(
+        c, &u.out,
         nuc_emit(c->g, nuc_cm_place(&u.out), NUC_OP_NUCLEON_LOG_SOFTMAX, u.out.value,
                  NUC_ARGS(u.in.node, nuc_integer(node, NUC_ARG(NATIVE_LOG_SOFTMAX, dim), -1),
                           nuc_cm_constant(c, u.out.value, "_exponentials", NUC_F32, &count, 1, values),
-                          u.out.params.zero_point, u.in.scale / u.out.params.scale, 1 / u.out.params.scale));
-    nuc_cm_replace(c, &u.out, softmax);
-    return true;
+                          u.out.params.zero_point, u.in.scale / u.out.params.scale, 1 / u.out.params.scale)));
 }

@@ -400,8 +400,7 @@ bool nuc_cm_lower_sum(struct nuc_cm *c, struct nuc_node *node)
         sum = nuc_emit(c->g, before, NUC_OP_NUCLEON_SUM, u.out.value,
                        NUC_ARGS(r.in, nuc_ints_arg(r.dims, r.n_dims), nuc_bool_arg(r.keepdim), u.in.zero_point,
                                 u.out.params.zero_point, m.multiplier, m.shift));
-    nuc_cm_replace(c, &u.out, settle(c, node, &r, sum));
-    return true;
+    return nuc_cm_replace(c, &u.out, settle(c, node, &r, sum));
 }
 
 #define SUM(name) NUC_ARG(NUCLEON_SUM, name)
@@ -455,8 +454,7 @@ bool nuc_cm_lower_var(struct nuc_cm *c, struct nuc_node *node)
         nuc_emit(c->g, before, NUC_OP_NUCLEON_VAR, u.out.value,
                  NUC_ARGS(r.in, nuc_ints_arg(r.dims, r.n_dims), nuc_bool_arg(r.keepdim), u.out.params.zero_point,
                           u.in.scale * u.in.scale / (divisor * u.out.params.scale)));
-    nuc_cm_replace(c, &u.out, settle(c, node, &r, var));
-    return true;
+    return nuc_cm_replace(c, &u.out, settle(c, node, &r, var));
 }
 
 /* The place of the largest quantized value is that of the largest value. */

@@ -237,7 +237,7 @@ bool nuc_cm_read_binary(struct nuc_node *node, bool fuse, struct nuc_cm_binary *
            out->a.dtype == out->out.params.dtype;
 }
 
-void nuc_cm_replace(struct nuc_cm *c, const struct nuc_cm_result *result, struct nuc_node *node)
+bool nuc_cm_replace(struct nuc_cm *c, const struct nuc_cm_result *result, struct nuc_node *node)
 {
     struct nuc_node *value = result->value;
     struct nuc_meta before = result->quantize->vals[0];
@@ -250,6 +250,7 @@ void nuc_cm_replace(struct nuc_cm *c, const struct nuc_cm_result *result, struct
         nuc_replace_uses(c->g, quantize, node, NULL);
         nuc_remove_node(c->g, quantize);
     }
+    return true;
 }
 
 /* ---- new nodes ---- */

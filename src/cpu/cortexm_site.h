@@ -78,8 +78,8 @@ bool nuc_cm_is_clamped(const struct nuc_cm_result *result);
 bool nuc_cm_read_unary(struct nuc_node *node, bool fuse, struct nuc_cm_unary *out);
 bool nuc_cm_read_binary(struct nuc_node *node, bool fuse, struct nuc_cm_binary *out);
 
-/* Readers of the quantize nodes read `node`, a quantized tensor of the same sizes. */
-void nuc_cm_replace(struct nuc_cm *c, const struct nuc_cm_result *result, struct nuc_node *node);
+/* Readers of the quantize nodes read `node`, a quantized tensor of the same sizes. True: the operator is lowered. */
+bool nuc_cm_replace(struct nuc_cm *c, const struct nuc_cm_result *result, struct nuc_node *node);
 
 bool nuc_cm_same_params(const struct nuc_cm_value *a, const struct nuc_cm_value *b);
 

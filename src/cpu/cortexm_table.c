@@ -419,8 +419,7 @@ static bool lower_wide_chain(struct nuc_cm *c, struct chain *v, struct nuc_node 
         return false;
     in.node = nuc_cm_requantize(c, &v->in, &in, before);
     made.node = nuc_emit(c->g, before, NUC_OP_NUCLEON_FUNCTION, out->value, NUC_ARGS(in.node, samples));
-    nuc_cm_replace(c, out, nuc_cm_requantize(c, &made, &out->params, before));
-    return true;
+    return nuc_cm_replace(c, out, nuc_cm_requantize(c, &made, &out->params, before));
 }
 
 bool nuc_cm_lower_table(struct nuc_cm *c, struct nuc_node *quantize)
@@ -449,18 +448,15 @@ bool nuc_cm_lower_table(struct nuc_cm *c, struct nuc_node *quantize)
         return lower_wide_chain(c, &v, last, &out);
     if (c->options->reference_compat && (v.n_nodes != 1 || !nuc_op_is_in(last->op, reference_tables)))
         return false;
-    if (v.n_nodes == 1 && nuc_cm_litert_table(c, last, &v.in, &out.params, table)) {
-        nuc_cm_replace(c, &out, emit_table(c, v.in.node, table, last, last->next));
-        return true;
-    }
+    if (v.n_nodes == 1 && nuc_cm_litert_table(c, last, &v.in, &out.params, table))
+        return nuc_cm_replace(c, &out, emit_table(c, v.in.node, table, last, last->next));
     real_function *exact = exact_function(&v);
     float results[TABLE_SIZE];
     if (exact == NULL)
         evaluate_int8(&v, last, results);
     for (int i = 0; i < TABLE_SIZE; i++)
         table[i] = rounded(exact != NULL ? exact(value_at(&v.in, i)) : (double)results[i], &out.params);
-    nuc_cm_replace(c, &out, emit_table(c, v.in.node, table, last, last->next));
-    return true;
+    return nuc_cm_replace(c, &out, emit_table(c, v.in.node, table, last, last->next));
 }
 
 /* ---- truths ---- */
