@@ -237,9 +237,11 @@ static void adopt_scaled(struct nuc_calibration *c, const struct nuc_node *mul)
 }
 
 /*
- * What is a multiple of x, for NEG by -1, takes its steps: it is not rounded again. Not where its readers look at a
- * part of it alone, as a clamp does, whose steps it has.
+ * What is a multiple of x, for NEG by -1, takes its steps: it is not rounded again. Much finer ones have a reason,
+ * which is that its readers look at a part of it alone, as a clamp, a comparison or argmax does.
  */
+#define MUCH_FINER 0.75
+
 static void adopt_multiple(struct nuc_calibration *c, const struct nuc_node *node)
 {
     float factor = node->op == NUC_OP_NEG ? -1 : 1;
@@ -250,12 +252,12 @@ static void adopt_multiple(struct nuc_calibration *c, const struct nuc_node *nod
         return;
     const struct nuc_observer *value = c->observers[from];
     struct nuc_observer *result = c->observers[to];
-    if (c->relevant != NULL && (isfinite(c->relevant[node->id].min) || isfinite(c->relevant[node->id].max)))
-        return;
     if (!has_steps(value) || !is_affine(&result->spec) || !result->seen || result->n != 1)
         return;
-    int64_t zero = factor > 0 ? value->zero_point[0] : -1 - value->zero_point[0];
-    take(result, (double)value->scale[0] * fabs((double)factor), zero);
+    double size = (double)value->scale[0] * fabs((double)factor);
+    bool is_whole = c->relevant == NULL || (isinf(c->relevant[node->id].min) && isinf(c->relevant[node->id].max));
+    if (is_whole && (double)result->scale[0] >= MUCH_FINER * size)
+        take(result, size, factor > 0 ? value->zero_point[0] : -1 - value->zero_point[0]);
 }
 
 /* x times a mask of 0 and 1 is x or 0, which is one of its steps. */
