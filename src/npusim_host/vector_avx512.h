@@ -206,6 +206,7 @@ vec_store_four(const vec_i32 *v, const struct vec_output *o, const int each, int
     const int bytes = each * VEC_LANES;
 
     if (n < bytes) {
+        VEC_UNROLL
         for (int i = 0; i < 4 / each; i++) /* a part of the vector, by where its first byte would be */
             _mm512_mask_storeu_epi8(out + i * (pixel - bytes), (((__mmask64)1 << n) - 1) << (i * bytes), r);
     } else if (each == 4) {
@@ -248,11 +249,18 @@ static inline vec_x vec_staged_inputs(const int8_t *p)
     return _mm512_set1_epi32(v);
 }
 
-/* In assembly: around the intrinsic gcc copies every accumulator of a loop twice, as many instructions again. */
+/*
+ * In assembly for gcc, which copies every accumulator of a loop twice around the intrinsic. Of register or memory clang
+ * takes memory, and copies what is in a register there.
+ */
 static inline vec_i32 vec_dot_products(vec_i32 acc, __m512i x, __m512i w)
 {
+#ifdef __clang__
+    return _mm512_dpbusd_epi32(acc, x, w);
+#else
     __asm__("vpdpbusd %2, %1, %0" : "+v"(acc) : "v"(x), "vm"(w));
     return acc;
+#endif
 }
 
 /* acc += four inputs times the 16 x 4 weights at `w`. */
@@ -337,10 +345,12 @@ static inline void vec_pair_64(int8_t *to, const int8_t *a, const int8_t *b, int
 static inline __attribute__((always_inline)) void vec_dot_mixed(vec_i32 *acc, const int step, const vec_mixed *x,
                                                                 const int blocks, const uint8_t *w)
 {
+    VEC_UNROLL
     for (int v = 0; v < 4; v++) {
         __m512i weights = _mm512_load_si512(w + v * 64);
         if (blocks > 1)
             __asm__("" : "+v"(weights));
+        VEC_UNROLL
         for (int k = 0; k < blocks; k++)
             acc[k * step + v] = vec_dot_products(acc[k * step + v], x[k].part[v], weights);
     }

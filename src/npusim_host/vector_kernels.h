@@ -10,12 +10,6 @@
 #define VEC_VECTORS (VEC_BLOCK / VEC_LANES)
 #define VEC_AT_ONCE (VEC_VECTORS > 1 ? 2 : 1) /* blocks of the depthwise kernel, as registers allow */
 
-#ifdef __clang__
-#define VEC_UNROLL _Pragma("unroll")
-#else
-#define VEC_UNROLL _Pragma("GCC unroll 16")
-#endif
-
 /* Tiles are instances of one function whose sizes the compiler knows. */
 #define VEC_INLINE static inline __attribute__((always_inline))
 
