@@ -36,7 +36,7 @@ struct nuc_npu {
     uint32_t magic;             /* NPU_HANDLE_MAGIC */
     bool allocated;             /* by npu_context_alloc() */
     uint8_t kind;               /* enum nuc_npu_kind: the NPU that the program is for */
-    uint32_t revision;          /* of the microcode */
+    uint8_t revision;           /* of the microcode */
     uint32_t n_inputs, n_outputs, n_calls;
     uint32_t scratch_size, profile_size, debug_size, weights_size;
     uint32_t staging_size;                 /* 0: weights are read where they are */

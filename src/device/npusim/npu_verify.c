@@ -228,7 +228,7 @@ enum nuc_npu_fault nuc_npu_verify(const uint8_t *microcode, const uint8_t *weigh
     if (fault != NPU_FINE)
         return fault;
     npu->weights = weights;
-    npu->revision = word(microcode, NUC_MC_WORD_VERSION) & 0xFFFFu;
+    npu->revision = (uint8_t)word(microcode, NUC_MC_WORD_VERSION); /* its last byte, of a version that exists */
     at = npu->calls;
     for (uint32_t i = 0; i < npu->n_calls; i++) {
         uint64_t work = 0;
