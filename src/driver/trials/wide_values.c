@@ -232,7 +232,7 @@ static bool fits(const struct widening *w, const struct outcome *o)
 /* Unless the user asks for int16: the first surely gains what is worth looking for, and what its cycles have to. */
 static bool pays(const struct widening *w, const struct outcome *with, const struct outcome *without)
 {
-    return fits(w, with) && gains(with, without, nuc_worthwhile(w->int8.error, false), whole) &&
+    return fits(w, with) && gains(with, without, nuc_worthwhile(w->int8.error, w->beyond, false), whole) &&
            gains(with, without, price(with, without), felt);
 }
 
@@ -606,8 +606,10 @@ void nuc_widen_model(struct nuc_job *j)
     nuc_quantize_choose(m->calibration);
     bool again = m->settings->o.activations == NUC_ACTIVATIONS_MIXED && !is_mixed(m) && !m->settings->judges;
     bool any = !is_mixed(m) && widen_states(j);
+    /* Of states single samples tell too little. */
+    bool beyond = !m->settings->judges && nuc_n_states(g) == 0;
     if (!m->settings->narrow || !m->settings->judges || is_mixed(m))
-        w.search = nuc_width_search_new(m->calibration, m->settings->o.io == NUC_IO_INT8, !m->settings->judges);
+        w.search = nuc_width_search_new(m->calibration, m->settings->o.io == NUC_IO_INT8, beyond);
     w.beyond = w.search != NULL && nuc_width_goes_beyond(w.search);
     if (!widen_values(&w) && !any && !again)
         return;

@@ -407,7 +407,7 @@ struct nuc_width_search *nuc_width_search_new(struct nuc_calibration *c, bool qu
         free += s->values[i].may_be_free ? s->values[i].error : 0;
     s->all = c->mixed ? fmax(s->all, s->error) : s->all;
     find_paths(s);
-    return s->all > nuc_worthwhile(s->error, c->mixed) * (s->all - free) ? s : NULL;
+    return s->all > nuc_worthwhile(s->error, s->beyond, c->mixed) * (s->all - free) ? s : NULL;
 }
 
 /* ---- regions ---- */
@@ -565,7 +565,7 @@ double nuc_width_propose(const struct nuc_width_search *s, const struct nuc_widt
         p.error = error_left(s, wide);
     }
     prune(&p);
-    if (!(s->all > nuc_worthwhile(s->error, s->c->mixed) * p.error))
+    if (!(s->all > nuc_worthwhile(s->error, s->beyond, s->c->mixed) * p.error))
         return 0;
     close_over(&p);
     *left = p.error / s->all;

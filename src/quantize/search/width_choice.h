@@ -35,9 +35,9 @@ struct nuc_width_search;
 #define NUC_NOTICED_OF_MIXED 1.01
 
 /* Where the user asks for them, or a small error is to become a smaller one, less is worth it. */
-static inline double nuc_worthwhile(double error, bool mixed)
+static inline double nuc_worthwhile(double error, bool beyond, bool mixed)
 {
-    return error > NUC_SMALL_ERROR && !mixed ? NUC_WORTHWHILE : NUC_NOTICED;
+    return error > (beyond ? NUC_SMALL_ERROR : NUC_FAIR_ERROR) && !mixed ? NUC_WORTHWHILE : NUC_NOTICED;
 }
 
 /*
