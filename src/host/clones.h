@@ -14,9 +14,12 @@
 #endif
 #endif
 
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+#define NUC_SANITIZED
+#endif
+
 /* What chooses the clone runs before a sanitizer is ready. */
-#if defined(__x86_64__) && defined(__GLIBC__) && defined(__GNUC__) && !defined(__clang__) &&                           \
-    !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__) && !defined(NUC_SANITIZED)
+#if defined(__x86_64__) && defined(__GLIBC__) && defined(__GNUC__) && !defined(__clang__) && !defined(NUC_SANITIZED)
 #define NUC_CLONES __attribute__((target_clones("avx512f", "avx2", "default")))
 #else
 #define NUC_CLONES

@@ -9,6 +9,7 @@
 #include <sys/mman.h>
 #endif
 
+#include "host/clones.h"
 #include "host/locale.h"
 
 #define CHUNK_SIZE ((size_t)64 * 1024)
@@ -18,8 +19,8 @@
 struct chunk {
     struct chunk *next;
     size_t size; /* usable bytes after the header */
-    size_t used;
-    bool zeros; /* what is not given out yet */
+    size_t used; /* of a spare one: by how much fresh memory it is outweighed */
+    bool zeros;  /* what is not given out yet */
 };
 
 struct deferred {
@@ -188,13 +189,78 @@ static void ask_for_huge_pages(void *block, size_t size)
 }
 #endif
 
+/*
+ * Large blocks that were freed are taken again instead of fresh pages, which the system has to find and to clear. No
+ * more memory is held than was in use at some time: fresh memory is asked for when as much of the spare one is given
+ * back.
+ */
+#define SPARE_LEAST ((size_t)512 * 1024)
+#define SPARE_FIT 8 /* the part of a block that may be more than is asked for */
+
+static void free_chunk(struct nuc_context *cx, struct chunk *c)
+{
+#if !defined(NUC_SANITIZED)
+    if (c->size >= SPARE_LEAST && cx->allocator.allocate == default_allocate) {
+        c->next = cx->spare;
+        c->used = 0;
+        cx->spare = c;
+        return;
+    }
+#endif
+    cx->allocator.allocate(cx->allocator.user, c, 0);
+}
+
+/* So many bytes: a block that is larger goes when the rest of it is asked for, too. */
+static void give_back_spare(struct nuc_context *cx, size_t size)
+{
+    for (struct chunk *c = cx->spare; c != NULL && size > 0; c = cx->spare) {
+        const size_t left = c->size - c->used;
+        if (size < left) {
+            c->used += size;
+            return;
+        }
+        size -= left;
+        cx->spare = c->next;
+        cx->allocator.allocate(cx->allocator.user, c, 0);
+    }
+}
+
+void nuc_give_back_spare(struct nuc_context *cx)
+{
+    give_back_spare(cx, SIZE_MAX);
+}
+
+/* NULL: none fits. */
+static struct chunk *take_spare(struct nuc_context *cx, size_t usable)
+{
+    for (struct chunk **at = &cx->spare; *at != NULL; at = &(*at)->next) {
+        struct chunk *c = *at;
+        if (c->size < usable || c->size - usable > usable / SPARE_FIT)
+            continue;
+        *at = c->next;
+        return c;
+    }
+    return NULL;
+}
+
+static struct chunk *fresh_chunk(struct nuc_context *cx, size_t usable, bool zeros)
+{
+    const size_t size = sizeof(struct chunk) + usable;
+
+    return zeros ? calloc(1, size) : cx->allocator.allocate(cx->allocator.user, NULL, size);
+}
+
 static struct chunk *add_chunk(struct nuc_context *cx, struct chunk **list, size_t usable, bool zeros)
 {
     end_if_interrupted(cx);
     if (usable > SIZE_MAX - sizeof(struct chunk))
         out_of_memory(cx, usable);
-    struct chunk *c =
-        zeros ? calloc(1, sizeof *c + usable) : cx->allocator.allocate(cx->allocator.user, NULL, sizeof *c + usable);
+    give_back_spare(cx, usable);
+    struct chunk *c = fresh_chunk(cx, usable, zeros);
+    if (c == NULL && cx->spare != NULL) {
+        nuc_give_back_spare(cx);
+        c = fresh_chunk(cx, usable, zeros);
+    }
     if (c == NULL)
         out_of_memory(cx, usable);
     if (zeros)
@@ -209,6 +275,13 @@ static struct chunk *add_large(struct nuc_context *cx, struct nuc_arena *arena, 
 {
     if (size > SIZE_MAX - BIG_ALIGNMENT)
         out_of_memory(cx, size);
+    end_if_interrupted(cx);
+    struct chunk *c = take_spare(cx, size + BIG_ALIGNMENT);
+    if (c != NULL) {
+        *c = (struct chunk){.next = arena->large, .size = c->size};
+        arena->large = c;
+        return c;
+    }
     return add_chunk(cx, &arena->large, size + BIG_ALIGNMENT, cx->allocator.allocate == default_allocate);
 }
 
@@ -256,7 +329,7 @@ void nuc_give_back(struct nuc_context *cx, const void *block, size_t size)
         return;
     struct chunk *c = *at;
     *at = c->next;
-    cx->allocator.allocate(cx->allocator.user, c, 0);
+    free_chunk(cx, c);
 }
 
 void *nuc_alloc(struct nuc_context *cx, size_t size)
@@ -343,7 +416,7 @@ static void free_chunks(struct nuc_context *cx, struct chunk *list)
 
     for (struct chunk *c = list; c != NULL; c = next) {
         next = c->next;
-        cx->allocator.allocate(cx->allocator.user, c, 0);
+        free_chunk(cx, c);
     }
 }
 
@@ -445,6 +518,7 @@ void nuc_context_free(struct nuc_context *cx)
     if (cx == NULL)
         return;
     nuc_pop_arena(cx, NULL);
+    nuc_give_back_spare(cx);
     cx->allocator.allocate(cx->allocator.user, cx, 0);
 }
 
