@@ -1,4 +1,4 @@
-/* Pooling, four channels at a time: the last four may repeat some. */
+/* Pooling, four channels at a time: the first four may repeat some. */
 #include "device/kernels/dsp/dsp.h"
 #include "device/kernels/dsp/fused_scale.h"
 
@@ -75,10 +75,9 @@ static void each_window(const struct nuc_pool_s8 *p, pool_fn pool, const int8_t 
         for (int32_t y = 0; y < p->out_size[0]; y++) {
             for (int32_t x = 0; x < p->out_size[1]; x++, out += p->channels) {
                 struct part part = part_of(p, in, y, x);
-                for (int32_t c = 0; c < p->channels; c += 4) {
-                    int32_t at = c + 4 <= p->channels ? c : p->channels - 4;
-                    pool(p, &part, at, out + at);
-                }
+                for (int32_t c = p->channels - 4; c > 0; c -= 4)
+                    pool(p, &part, c, out + c);
+                pool(p, &part, 0, out);
             }
         }
     }
