@@ -2,12 +2,6 @@
 #include "device/kernels/dsp/dsp.h"
 #include "device/kernels/dsp/fused_scale.h"
 
-static void clamp_row(int32_t low, int32_t high, int32_t count, int8_t *row)
-{
-    for (int32_t i = 0; i < count && (low != INT8_MIN || high != INT8_MAX); i++)
-        row[i] = (int8_t)nuc_clamp_i32(row[i], low, high);
-}
-
 /* ---- sums ---- */
 
 #define LEAST_FOR_TABLES 384 /* elements; npu/support/kernel_cycles.c knows it */
@@ -78,7 +72,7 @@ __attribute__((noinline)) static void add_many(const struct nuc_add_s8 *p, const
     fill_table(&inputs[1], t.b);
     do {
         add_by_tables(&t, sum, a + walk.a, b + walk.b, count, out + walk.out);
-        clamp_row(p->low, p->high, count, out + walk.out);
+        nuc_dsp_clamp(p->low, p->high, out + walk.out, count);
     } while (nuc_walk_next_row(loops, &walk));
 }
 
@@ -101,7 +95,7 @@ void nuc_dsp_add_s8(const struct nuc_add_s8 *p, const struct nuc_loops *loops, c
     int32_t count = loops->sizes[loops->rank - 1];
     do {
         add_few(inputs[0], inputs[1], sum, a + walk.a, b + walk.b, count, out + walk.out);
-        clamp_row(p->low, p->high, count, out + walk.out);
+        nuc_dsp_clamp(p->low, p->high, out + walk.out, count);
     } while (nuc_walk_next_row(loops, &walk));
 }
 
@@ -129,7 +123,7 @@ void nuc_dsp_mul_s8(const struct nuc_mul_s8 *p, const struct nuc_loops *loops, c
     int32_t count = loops->sizes[loops->rank - 1];
     do {
         multiply_row(p, f, a + walk.a, b + walk.b, count, out + walk.out);
-        clamp_row(p->low, p->high, count, out + walk.out);
+        nuc_dsp_clamp(p->low, p->high, out + walk.out, count);
     } while (nuc_walk_next_row(loops, &walk));
 }
 
