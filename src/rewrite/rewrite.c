@@ -6,6 +6,8 @@
 
 #include "ir/args.h"
 #include "ir/conv_args.h"
+#include "rewrite/insert.h"
+#include "rewrite/recognize/written.h"
 
 struct nuc_node *nuc_operand(struct nuc_graph *g, const struct nuc_node *node, uint32_t index)
 {
@@ -113,8 +115,13 @@ struct nuc_node *nuc_insert_cast(struct nuc_graph *g, struct nuc_node *before, s
 {
     bool aten = g->dialect == NUC_ATEN;
 
+    double number;
+
     if (input->vals[0].dtype == dtype)
         return input;
+    /* The 1 of 1 - x, where an archive says sub(1, x): a float from the start. */
+    if (aten && dtype == NUC_F32 && input->vals[0].rank == 0 && nuc_number_of(g, input, &number))
+        return nuc_insert_constant(g, before, dtype, number);
     struct nuc_node *cast = nuc_insert(g, before, aten ? NUC_OP_TO_DTYPE : NUC_OP_TO_DIM_ORDER_COPY, before);
     nuc_set_arg_node(cast, g, NUC_SELF, input);
     nuc_set_arg_dtype(cast, aten ? NUC_ARG(TO_DTYPE, dtype) : NUC_ARG(TO_DIM_ORDER_COPY, dtype), dtype);

@@ -348,10 +348,7 @@ static bool is_complement(struct nuc_graph *g, struct nuc_node *node, const stru
 
     uint32_t count = nuc_terms_of(g, node, terms);
     for (uint32_t i = 0; i < count; i++) {
-        const struct nuc_node *one = terms[i].value;
-        if (one->op == NUC_OP_TO_DTYPE)
-            one = nuc_operand(g, one, NUC_SELF);
-        if (terms[i].sign > 0 && nuc_number_of(g, one, &number) && nuc_numbers_equal(number, 1))
+        if (terms[i].sign > 0 && nuc_number_of(g, terms[i].value, &number) && nuc_numbers_equal(number, 1))
             return count == 2 && terms[1 - i].sign < 0 && nuc_behind_views(terms[1 - i].value) == z;
     }
     return false;
