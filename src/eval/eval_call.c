@@ -108,9 +108,10 @@ static size_t offset_of(const struct nuc_meta *m, uint32_t rank, size_t index, c
 {
     size_t offset = 0;
 
-    for (uint32_t d = rank; d-- > 0;) {
-        offset += index % (size_t)m->sizes[d] * strides[d];
-        index /= (size_t)m->sizes[d];
+    for (uint32_t d = rank; d-- > 0 && index != 0;) {
+        const size_t size = (size_t)m->sizes[d], above = index < size ? 0 : index / size;
+        offset += (index - above * size) * strides[d];
+        index = above;
     }
     return offset;
 }
