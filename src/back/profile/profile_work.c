@@ -146,7 +146,10 @@ static enum nuc_op op_of(struct nuc_context *cx, const char *name)
     static const struct {
         const char *name;
         enum nuc_op op;
-    } by_hand[] = {{"aten::mean.out", NUC_OP_MEAN_DIM},
+    } by_hand[] = {{"aten::add.out", NUC_OP_ADD},
+                   {"aten::sub.out", NUC_OP_SUB},
+                   {"aten::mul.out", NUC_OP_MUL},
+                   {"aten::mean.out", NUC_OP_MEAN_DIM},
                    {"aten::sum.IntList_out", NUC_OP_SUM_DIM},
                    {"aten::copy_", NUC_OP_NUCLEON_COPY}};
     const char *scope = strstr(name, "::"), *dot = scope != NULL ? strchr(scope, '.') : NULL;

@@ -250,6 +250,7 @@ static const struct row real_kernels[] = {
     {NUC_OPS(NUC_OP_CORTEXM_ADD, NUC_OP_CORTEXM_MUL),
      VALUES,
      {.call = 1300, .written = 12, .scalar = 17}}, /* 36 %; 68 % with a number */
+    {NUC_OPS(NUC_OP_NUCLEON_RESIZE_BILINEAR), VALUES, {.call = 1300, .written = 101, .scalar = 8}}, /* of one call */
     {NUC_OPS(NUC_OP_SIGNAL_FEATURES),
      FRAMES,
      {.call = 1000, .product = 104, .scalar = 2}}, /* 6 %: of 480 samples in a transform of 512, of 256 in one of 256 */
