@@ -348,28 +348,6 @@ static bool is_squared(const struct nuc_calibration *c, struct nuc_node *node, u
     return is_read;
 }
 
-/*
- * Steps of a reader with zero point 0 that may reach as far as with steps of `least`. Those of the value itself round
- * nothing. Others round small values, as most of a softmax are, all to one side where they are nearly twice as large.
- */
-#define SMALL_PART 8 /* of what the value reaches */
-#define WIDER 5      /* percent */
-
-static double reader_steps(struct steps value, double least)
-{
-    const struct steps small = {value.size, 0, value.high / SMALL_PART};
-    double best = least, error = error_of_requantization(small, least);
-
-    if (least <= value.size)
-        return value.size;
-    for (int i = 1; i <= WIDER; i++) {
-        double size = least * (1 + i / 100.0), other = error_of_requantization(small, size);
-        best = other < error ? size : best;
-        error = fmin(other, error);
-    }
-    return best;
-}
-
 static void adopt_parameters(struct nuc_calibration *c)
 {
     struct steps *before = nuc_alloc_array(c->g->cx, c->sharing->n_groups, sizeof *before);
@@ -403,8 +381,6 @@ static void adopt_parameters(struct nuc_calibration *c)
                    reader->n == 1) {
             /* A tanh: its values are whole steps already. */
             take(reader, (double)value->scale[0], 0);
-        } else if (value->spec.kind == NUC_QSPEC_FIXED && is_symmetric(&reader->spec) && reader->n == 1) {
-            take(reader, reader_steps(before[from], before[to].size), 0);
         } else if (value->spec.kind == NUC_QSPEC_FIXED && value->zero_point[0] != 0 && is_affine(&reader->spec) &&
                    !adopted[to]) {
             /* The last step of the fixed parameters is short of 1. */
