@@ -140,13 +140,17 @@ static bool is_wanted(const struct nuc_annotator *a, const struct nuc_node *node
     return !p->asked || (input != NULL && nuc_is_annotated(a->by_id[input->id]));
 }
 
-/* An operator reads the value, perhaps behind moves, that computes in int8 what it reads in int8, as a pool does. */
+/*
+ * An operator reads the value, perhaps behind moves, that computes in int8 what it reads in int8, as a pool does; not
+ * one that counts, whose result is larger than what int8 holds beside 0 and 1.
+ */
 static bool is_read_shared(const struct nuc_annotator *a, const struct nuc_node *node, int depth)
 {
     for (uint32_t i = 0; i < node->n_users; i++) {
         const struct nuc_node *user = node->users[i];
-        if (nuc_moves_values(user) ? depth > 0 && is_read_shared(a, user, depth - 1)
-                                   : nuc_pattern_for(a, user)->form == NUC_FORM_SHARED)
+        if (nuc_moves_values(user)
+                ? depth > 0 && is_read_shared(a, user, depth - 1)
+                : nuc_pattern_for(a, user)->form == NUC_FORM_SHARED && nuc_op_family(user->op) != NUC_FAMILY_REDUCE)
             return true;
     }
     return false;
