@@ -331,7 +331,7 @@ bool nuc_cm_lower_pad(struct nuc_cm *c, struct nuc_node *node)
 
 /* ---- copies ---- */
 
-/* Truth values as numbers: in int8 they are whole already. */
+/* Truth values as numbers, if no table has them: in int8 they are whole already. */
 static bool lower_truth(struct nuc_cm *c, struct nuc_node *node)
 {
     struct nuc_node *truth = nuc_arg_node(node, NUC_SELF);
@@ -339,7 +339,7 @@ static bool lower_truth(struct nuc_cm *c, struct nuc_node *node)
     struct nuc_cm_result out;
 
     if (truth == NULL || truth->n_vals != 1 || truth->vals[0].dtype != NUC_BOOL || c->options->reference_compat ||
-        c->options->executorch_ops_only || !nuc_cm_result(node, false, &out))
+        c->options->executorch_ops_only || nuc_cm_is_table(c, node) || !nuc_cm_result(node, false, &out))
         return false;
     struct nuc_node *before = nuc_cm_place(&out);
     in.node = nuc_cm_in_order(c, truth, &node->vals[0], before);

@@ -191,8 +191,7 @@ bool nuc_cm_is_table(struct nuc_cm *c, struct nuc_node *node)
 {
     struct chain v;
 
-    return nuc_cm_is_pointwise(node->op) && find_chain(NULL, node, &v) &&
-           (v.in.dtype == NUC_I8 || (v.in.dtype == NUC_I16 && is_line(c, node)));
+    return find_chain(NULL, node, &v) && (v.in.dtype == NUC_I8 || (v.in.dtype == NUC_I16 && is_line(c, node)));
 }
 
 /* ---- computing ---- */
