@@ -8,6 +8,7 @@
 #include "host/numbers.h"
 #include "ir/args.h"
 #include "npu/layout/orders.h"
+#include "rewrite/recognize/written.h"
 
 /* Repetitions up to this number are a concatenation, which the NPU has; an expand, which it has not, is smaller. */
 #define MAX_CAT 16
@@ -95,6 +96,25 @@ struct nuc_node *nuc_insert_with_number(struct nuc_graph *g, struct nuc_node *no
     enum nuc_dtype dtype = nuc_is_floating(own) || !whole ? NUC_F32 : own == NUC_BOOL ? NUC_I64 : own;
 
     return nuc_insert_binary(g, node, op, input, nuc_insert_constant(g, node, dtype, number));
+}
+
+struct nuc_node *nuc_insert_cast(struct nuc_graph *g, struct nuc_node *before, struct nuc_node *input,
+                                 enum nuc_dtype dtype)
+{
+    bool aten = g->dialect == NUC_ATEN;
+
+    double number;
+
+    if (input->vals[0].dtype == dtype)
+        return input;
+    /* The 1 of 1 - x, where an archive says sub(1, x): a float from the start. */
+    if (aten && dtype == NUC_F32 && input->vals[0].rank == 0 && nuc_number_of(g, input, &number))
+        return nuc_insert_constant(g, before, dtype, number);
+    struct nuc_node *cast = nuc_insert(g, before, aten ? NUC_OP_TO_DTYPE : NUC_OP_TO_DIM_ORDER_COPY, before);
+    nuc_set_arg_node(cast, g, NUC_SELF, input);
+    nuc_set_arg_dtype(cast, aten ? NUC_ARG(TO_DTYPE, dtype) : NUC_ARG(TO_DIM_ORDER_COPY, dtype), dtype);
+    nuc_infer_shape(g, cast);
+    return cast;
 }
 
 struct nuc_node *nuc_insert_floats(struct nuc_graph *g, struct nuc_node *node, const float *values,

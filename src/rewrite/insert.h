@@ -9,6 +9,10 @@ struct nuc_node *nuc_insert_unary(struct nuc_graph *g, struct nuc_node *node, en
 struct nuc_node *nuc_insert_binary(struct nuc_graph *g, struct nuc_node *node, enum nuc_op op, struct nuc_node *a,
                                    struct nuc_node *b);
 
+/* The value in another type, by the dialect's operator; itself when it has that type. */
+struct nuc_node *nuc_insert_cast(struct nuc_graph *g, struct nuc_node *before, struct nuc_node *input,
+                                 enum nuc_dtype dtype);
+
 /* ---- constants, named after `node` ---- */
 
 /* A constant without dimensions: number of an elementwise operator. */

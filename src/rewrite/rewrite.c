@@ -6,8 +6,6 @@
 
 #include "ir/args.h"
 #include "ir/conv_args.h"
-#include "rewrite/insert.h"
-#include "rewrite/recognize/written.h"
 
 struct nuc_node *nuc_operand(struct nuc_graph *g, const struct nuc_node *node, uint32_t index)
 {
@@ -108,25 +106,6 @@ struct nuc_node *nuc_insert_split(struct nuc_graph *g, struct nuc_node *before, 
                                   const int64_t *sizes, uint32_t count, int64_t dim)
 {
     return nuc_emit(g, before, NUC_OP_SPLIT_WITH_SIZES, before, NUC_ARGS(input, nuc_ints_arg(sizes, count), dim));
-}
-
-struct nuc_node *nuc_insert_cast(struct nuc_graph *g, struct nuc_node *before, struct nuc_node *input,
-                                 enum nuc_dtype dtype)
-{
-    bool aten = g->dialect == NUC_ATEN;
-
-    double number;
-
-    if (input->vals[0].dtype == dtype)
-        return input;
-    /* The 1 of 1 - x, where an archive says sub(1, x): a float from the start. */
-    if (aten && dtype == NUC_F32 && input->vals[0].rank == 0 && nuc_number_of(g, input, &number))
-        return nuc_insert_constant(g, before, dtype, number);
-    struct nuc_node *cast = nuc_insert(g, before, aten ? NUC_OP_TO_DTYPE : NUC_OP_TO_DIM_ORDER_COPY, before);
-    nuc_set_arg_node(cast, g, NUC_SELF, input);
-    nuc_set_arg_dtype(cast, aten ? NUC_ARG(TO_DTYPE, dtype) : NUC_ARG(TO_DIM_ORDER_COPY, dtype), dtype);
-    nuc_infer_shape(g, cast);
-    return cast;
 }
 
 struct nuc_node *nuc_insert_getitem(struct nuc_graph *g, struct nuc_node *before, struct nuc_node *tuple,

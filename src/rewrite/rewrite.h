@@ -40,10 +40,6 @@ struct nuc_node *nuc_emit_conv_like(struct nuc_graph *g, struct nuc_node *before
 struct nuc_node *nuc_insert_quant(struct nuc_graph *g, struct nuc_node *before, enum nuc_op op, struct nuc_node *value,
                                   const struct nuc_quant *parameters);
 
-/* The value in another type, by the dialect's operator; itself when it has that type. */
-struct nuc_node *nuc_insert_cast(struct nuc_graph *g, struct nuc_node *before, struct nuc_node *input,
-                                 enum nuc_dtype dtype);
-
 /* getitem(tuple, index) in front of `before`. */
 struct nuc_node *nuc_insert_getitem(struct nuc_graph *g, struct nuc_node *before, struct nuc_node *tuple,
                                     uint32_t index);

@@ -9,6 +9,7 @@
 
 #include "ir/masks.h"
 #include "rewrite/expand/expand.h"
+#include "rewrite/insert.h"
 #include "rewrite/known.h"
 
 struct attention {

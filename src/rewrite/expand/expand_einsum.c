@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "rewrite/expand/expand.h"
+#include "rewrite/insert.h"
 
 #define N_LETTERS 52 /* labels of the letters, upper case first; those of an ellipsis follow */
 

@@ -10,6 +10,7 @@
 #include "ir/op_list.h"
 #include "ir/shapes/shapes.h"
 #include "rewrite/expand/expand.h"
+#include "rewrite/insert.h"
 #include "rewrite/to_edge/functionalize.h"
 
 #define NEVER UINT32_MAX
