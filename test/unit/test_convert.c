@@ -253,11 +253,80 @@ static int32_t add_branches(struct nuc_ltb *d, int32_t x)
     return sliced(d, y, axis, 0, size < 12 ? size : 12);
 }
 
+static int32_t add_product(struct nuc_ltb *d, int32_t a, int32_t b)
+{
+    const struct nuc_lt_tensor t = *nuc_ltb_at(d, a);
+    int32_t y = shaped(d, "product", a, LIST(t.shape[0], t.shape[1], t.shape[2], nuc_ltb_at(d, b)->shape[3]));
+
+    nuc_ltb_op(d, NUC_LT_BATCH_MATMUL, (const int32_t[]){a, b}, 2, y);
+    return y;
+}
+
+/* The values along one dimension, those from `at` on first. */
+static int32_t rolled(struct nuc_ltb *d, int32_t x, int32_t axis, int32_t at)
+{
+    const int32_t size = nuc_ltb_at(d, x)->shape[axis];
+
+    return joined(d, sliced(d, x, axis, at, size - at), sliced(d, x, axis, 0, at), axis);
+}
+
+static void random_order(int32_t order[4])
+{
+    for (int32_t i = 0; i < 4; i++) {
+        int32_t k = random_in(&seed, 0, i);
+        order[i] = order[k];
+        order[k] = i;
+    }
+}
+
+/* Products of two heads, of which each dimension may be anywhere, in the operands and in the result. */
+static int32_t add_heads(struct nuc_ltb *d, int32_t x)
+{
+    const struct nuc_lt_tensor t = *nuc_ltb_at(d, x);
+    const int32_t size = random_in(&seed, 1, 3);
+    int32_t all = add_pointwise(d, x, 4 * size, random_parameters(d, 0.06f)), parts[2], order[4];
+    bool merges = next_random(&seed) % 2;
+
+    random_order(order);
+    for (int32_t k = 0; k < 2; k++) {
+        int32_t part = reshaped(d, sliced(d, all, 3, 2 * size * k, 2 * size), LIST(t.shape[1], t.shape[2], 2, size));
+        if (next_random(&seed) % 3 == 0)
+            part = add_transpose(d, add_transpose(d, part));
+        part = permuted(d, part, LIST(order[0], order[1], order[2 + k], order[3 - k]));
+        const struct nuc_lt_tensor p = *nuc_ltb_at(d, part);
+        parts[k] = merges ? reshaped(d, part, LIST(1, p.shape[0] * p.shape[1], p.shape[2], p.shape[3])) : part;
+    }
+    int32_t y = add_product(d, parts[0], parts[1]);
+    if (next_random(&seed) % 3 == 0)
+        y = random_function(d, NUC_LT_RELU, softmax(d, y));
+    struct nuc_lt_tensor r = *nuc_ltb_at(d, y);
+    if (next_random(&seed) % 2)
+        y = reshaped(d, y, LIST(r.shape[1], r.shape[0], r.shape[2], r.shape[3]));
+    random_order(order);
+    y = permuted(d, y, order, 4);
+    r = *nuc_ltb_at(d, y);
+    y = reshaped(d, y, LIST(1, r.shape[0] * r.shape[1], r.shape[2], r.shape[3]));
+    for (int32_t axis = 1; axis < 4; axis++)
+        y = sliced(d, y, axis, 0, nuc_ltb_at(d, y)->shape[axis] < 9 ? nuc_ltb_at(d, y)->shape[axis] : 9);
+    return y;
+}
+
+/* Rolled along one dimension or two. */
+static int32_t add_rolls(struct nuc_ltb *d, int32_t x)
+{
+    for (int32_t n = random_in(&seed, 1, 3); n > 0; n--) {
+        int32_t axis = random_in(&seed, 1, 3), size = nuc_ltb_at(d, x)->shape[axis];
+        if (size > 1)
+            x = rolled(d, x, axis, random_in(&seed, 1, size - 1));
+    }
+    return x;
+}
+
 static int32_t add_random(struct nuc_ltb *d, int32_t x)
 {
     int32_t zero = zero_point(d, x);
 
-    switch (next_random(&seed) % 15) {
+    switch (next_random(&seed) % 18) {
     case 0:
         return add_pad(d, x, next_random(&seed) % 2 ? zero : -128);
     case 1:
@@ -283,6 +352,11 @@ static int32_t add_random(struct nuc_ltb *d, int32_t x)
     case 12:
     case 13:
         return add_branches(d, x);
+    case 14:
+    case 15:
+        return add_heads(d, x);
+    case 16:
+        return add_rolls(d, x);
     default:
         return add_transpose(d, x);
     }
@@ -577,15 +651,6 @@ static void rows_are_read(struct nuc_context *cx, void *arg)
     assert_false(has_call(same_with_tables(d), "COPY"));
 }
 
-static int32_t add_product(struct nuc_ltb *d, int32_t a, int32_t b)
-{
-    const struct nuc_lt_tensor t = *nuc_ltb_at(d, a);
-    int32_t y = shaped(d, "product", a, LIST(t.shape[0], t.shape[1], t.shape[2], nuc_ltb_at(d, b)->shape[3]));
-
-    nuc_ltb_op(d, NUC_LT_BATCH_MATMUL, (const int32_t[]){a, b}, 2, y);
-    return y;
-}
-
 /*
  * Attention of two heads over slices of one layer, in the order in which each row has a slice seen: no copies are left
  * of its slices and permutations, also where windows and heads make two levels of matrices.
@@ -619,43 +684,109 @@ static void heads_are_read(struct nuc_context *cx, void *arg)
     }
 }
 
+/* A convolution of few channels of an image, and how much of it there is. */
+struct wide_conv {
+    int32_t h, w, c, k, stride, dilation, out_c;
+    bool same;
+};
+
+static void set_image(struct nuc_ltb *d, const struct wide_conv *v)
+{
+    int32_t *shape = nuc_ltb_at(d, 0)->shape;
+
+    shape[1] = v->h;
+    shape[2] = v->w;
+    shape[3] = v->c;
+}
+
+static void add_wide_conv(struct nuc_ltb *d, int32_t x, const struct wide_conv *v)
+{
+    const int32_t *shape = nuc_ltb_at(d, x)->shape, reach = v->same ? 1 : (v->k - 1) * v->dilation + 1;
+    const int32_t h = (shape[1] - reach) / v->stride + 1, w = (shape[2] - reach) / v->stride + 1;
+
+    int32_t y = add_conv(d, x, v->k, v->out_c, parameters(d->cx, 0.06f, 3));
+    union nuc_lt_options *o = &last_op(d)->options;
+    o->conv.padding = v->same ? NUC_LT_SAME : NUC_LT_VALID;
+    o->conv.stride_h = o->conv.stride_w = v->stride;
+    o->conv.dilation_h = o->conv.dilation_w = v->dilation;
+    nuc_ltb_at(d, y)->shape[1] = h;
+    nuc_ltb_at(d, y)->shape[2] = w;
+}
+
+/* Returns whether the call takes fewer cycles than one of revision 3. */
+static bool gains_by_pixels(struct nuc_ltb *d)
+{
+    const struct nuc_convert_options before = {.revision_3 = true};
+
+    return same_with_tables(d)->calls[0].cycles < nuc_convert_litert(d->cx, d->model, &before)->calls[0].cycles;
+}
+
 /* Convolutions of few channels, whose pixels become channels where that takes fewer cycles. */
 static void pixels_are_channels(struct nuc_context *cx, void *arg)
 {
     static const struct {
-        int32_t w, c, k, stride, dilation;
-        bool same, gains;
-    } rows[] = {{32, 3, 3, 2, 1, true, true},  {32, 3, 4, 4, 1, false, true},  {32, 1, 5, 2, 1, true, true},
-                {48, 3, 7, 2, 1, true, true},  {32, 1, 9, 1, 1, true, true},   {48, 1, 5, 2, 2, true, true},
-                {33, 3, 3, 2, 1, true, false}, {32, 8, 3, 2, 1, false, false}, {40, 4, 2, 2, 1, false, true}};
+        struct wide_conv conv;
+        bool gains;
+    } rows[] = {{{24, 32, 3, 3, 2, 1, 8, true}, true},  {{24, 32, 3, 4, 4, 1, 8, false}, true},
+                {{24, 32, 1, 5, 2, 1, 8, true}, true},  {{24, 48, 3, 7, 2, 1, 8, true}, true},
+                {{24, 32, 1, 9, 1, 1, 8, true}, true},  {{24, 48, 1, 5, 2, 2, 8, true}, true},
+                {{24, 33, 3, 3, 2, 1, 8, true}, false}, {{24, 32, 8, 3, 2, 1, 8, false}, false},
+                {{24, 40, 4, 2, 2, 1, 8, false}, true}};
 
     for (uint32_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
         struct nuc_ltb *d = net_new(cx, 20 + i);
-        int32_t *shape = nuc_ltb_at(d, 0)->shape, reach = (rows[i].k - 1) * rows[i].dilation + 1;
-        shape[1] = 24;
-        shape[2] = rows[i].w;
-        shape[3] = rows[i].c;
-        int32_t y = add_conv(d, 0, rows[i].k, 8, parameters(cx, 0.06f, 3));
-        union nuc_lt_options *o = &last_op(d)->options;
-        o->conv.padding = rows[i].same ? NUC_LT_SAME : NUC_LT_VALID;
-        o->conv.stride_h = o->conv.stride_w = rows[i].stride;
-        o->conv.dilation_h = o->conv.dilation_w = rows[i].dilation;
-        for (int k = 1; k < 3; k++)
-            nuc_ltb_at(d, y)->shape[k] = (shape[k] - (rows[i].same ? 1 : reach)) / rows[i].stride + 1;
-        const struct nuc_neutron_image *image = same_with_tables(d);
-        const struct nuc_convert_options before = {.revision_3 = true};
-        uint64_t whole = nuc_convert_litert(cx, d->model, &before)->calls[0].cycles;
-        if ((image->calls[0].cycles < whole) != rows[i].gains)
-            fail_msg("row %u: %u cycles of %u", i, (uint32_t)image->calls[0].cycles, (uint32_t)whole);
+        set_image(d, &rows[i].conv);
+        add_wide_conv(d, 0, &rows[i].conv);
+        if (gains_by_pixels(d) != rows[i].gains)
+            fail_msg("row %u", i);
     }
 }
 
-/* The values along one dimension, those from `at` on first. */
-static int32_t rolled(struct nuc_ltb *d, int32_t x, int32_t axis, int32_t at)
-{
-    const int32_t size = nuc_ltb_at(d, x)->shape[axis];
+struct wide_case {
+    uint32_t seed, n_gain;
+};
 
-    return joined(d, sliced(d, x, axis, at, size - at), sliced(d, x, axis, 0, at), axis);
+/* A scale for each of the channels that the last operator computes. */
+static void set_scales(struct nuc_ltb *d, int32_t channels)
+{
+    float *scales = nuc_alloc_array(d->cx, (size_t)channels, sizeof *scales);
+    int64_t *zeros = nuc_alloc_array(d->cx, (size_t)channels, sizeof *zeros);
+
+    for (int32_t i = 0; i < channels; i++)
+        scales[i] = 0.001f * (float)random_in(&seed, 1, 20);
+    memset(zeros, 0, (size_t)channels * sizeof *zeros);
+    nuc_ltb_at(d, last_op(d)->inputs[1])->quant =
+        (struct nuc_lt_quant){.count = (uint32_t)channels, .scale = scales, .zero_point = zeros};
+}
+
+/* Any such convolution, behind a pad or not, with any clamp. */
+static void compare_wide(struct nuc_context *cx, void *arg)
+{
+    struct wide_case *c = arg;
+    struct nuc_ltb *d = net_new(cx, c->seed);
+    struct wide_conv v = {.h = random_in(&seed, 1, 40), .c = random_in(&seed, 1, 6), .out_c = random_in(&seed, 1, 20)};
+
+    v.w = random_in(&seed, 1, 8) * (4 << random_in(&seed, 0, 4));
+    v.k = random_in(&seed, 1, 9);
+    v.stride = random_in(&seed, 1, 5);
+    v.dilation = random_in(&seed, 1, 3);
+    const int32_t reach = (v.k - 1) * v.dilation + 1;
+    v.same = reach > v.w || reach > v.h || next_random(&seed) % 2;
+    set_image(d, &v);
+    add_wide_conv(d, next_random(&seed) % 3 ? 0 : add_pad(d, 0, zero_point(d, 0)), &v);
+    last_op(d)->options.conv.activation = random_activation();
+    if (next_random(&seed) % 2)
+        set_scales(d, v.out_c);
+    c->n_gain += gains_by_pixels(d);
+}
+
+static void pixels_keep_bytes(void **state)
+{
+    struct wide_case c = {0, 0};
+
+    for (c.seed = 1; c.seed <= 400; c.seed++)
+        run_in_context(compare_wide, &c);
+    assert_true(c.n_gain > 50);
 }
 
 /* Slices of one tensor, one behind the other, are one gather, also along several dimensions and of a slice. */
@@ -766,5 +897,6 @@ RUN_TESTS(cmocka_unit_test(merging_keeps_bytes), cmocka_unit_test(fetching_keeps
           CONTEXT_TEST(fetching_begins_early), STATE_TEST(whole_block_is_one_call), CONTEXT_TEST(concat_of_two),
           CONTEXT_TEST(in_place), CONTEXT_TEST(function_of_one_value), CONTEXT_TEST(tables_at_the_end),
           CONTEXT_TEST(rows_are_read), CONTEXT_TEST(heads_are_read), CONTEXT_TEST(slices_are_gathered),
-          CONTEXT_TEST(pixels_are_channels), CONTEXT_TEST(nested_concatenations), CONTEXT_TEST(order_of_branches),
-          CONTEXT_TEST(shared_pad), CONTEXT_TEST(functions_behind_moves), cmocka_unit_test(refusals_name_the_operator))
+          CONTEXT_TEST(pixels_are_channels), cmocka_unit_test(pixels_keep_bytes), CONTEXT_TEST(nested_concatenations),
+          CONTEXT_TEST(order_of_branches), CONTEXT_TEST(shared_pad), CONTEXT_TEST(functions_behind_moves),
+          cmocka_unit_test(refusals_name_the_operator))
