@@ -72,7 +72,8 @@ void nuc_cv_fold_pixels(struct nuc_cv *cv, struct nuc_mc_conv *c, struct nuc_cha
 {
     struct nuc_mc_conv best = *c;
 
-    if (cv->revision_3 || c->groups != 1 || c->in_pitch != 0 || (uint32_t)c->in_c % cv->costs->num_macs == 0)
+    if (cv->revision_3 || c->groups != 1 || c->in_pitch != 0 || (uint32_t)c->in_c % cv->costs->num_macs == 0 ||
+        (int64_t)(c->k_w - 1) * c->dilation_w >= MAX_ROW)
         return;
     for (int32_t n = 1; n <= (c->out_pitch == 0 ? MOST_OUTPUTS : 1); n *= 2) {
         if (c->out_w % n != 0 || c->in_w % (n * c->stride_w) != 0 || (int64_t)n * c->stride_w * c->in_c > MAX_ROW)
