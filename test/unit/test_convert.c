@@ -684,6 +684,23 @@ static void heads_are_read(struct nuc_context *cx, void *arg)
     }
 }
 
+/*
+ * A permutation of a permutation, whose product reads the two together as the order that the bytes have. To let a large
+ * value go the slice in front is copied, not the first permutation: the second alone is none that a product reads.
+ */
+static void orders_stay_readable(struct nuc_context *cx, void *arg)
+{
+    struct nuc_ltb *d = net_new(cx, 30);
+    const int32_t h = nuc_ltb_at(d, 0)->shape[1], w = nuc_ltb_at(d, 0)->shape[2];
+    struct nuc_lt_quant quant = parameters(cx, 0.06f, 3);
+
+    int32_t first = add_transpose(d, sliced(d, add_pointwise(d, 0, 8, quant), 3, 0, 4));
+    int32_t other = add_pointwise(d, add_pointwise(d, 0, 40, quant), 4, quant);
+    int32_t rows = reshaped(d, add_transpose(d, first), LIST(1, 1, h * w, 4));
+    add_product(d, rows, reshaped(d, sliced(d, other, 1, 0, 1), LIST(1, 1, 4, w)));
+    assert_int_equal(same_with_tables(d)->n_calls, 5);
+}
+
 /* A convolution of few channels of an image, and how much of it there is. */
 struct wide_conv {
     int32_t h, w, c, k, stride, dilation, out_c;
@@ -897,6 +914,6 @@ RUN_TESTS(cmocka_unit_test(merging_keeps_bytes), cmocka_unit_test(fetching_keeps
           CONTEXT_TEST(fetching_begins_early), STATE_TEST(whole_block_is_one_call), CONTEXT_TEST(concat_of_two),
           CONTEXT_TEST(in_place), CONTEXT_TEST(function_of_one_value), CONTEXT_TEST(tables_at_the_end),
           CONTEXT_TEST(rows_are_read), CONTEXT_TEST(heads_are_read), CONTEXT_TEST(slices_are_gathered),
-          CONTEXT_TEST(pixels_are_channels), cmocka_unit_test(pixels_keep_bytes), CONTEXT_TEST(nested_concatenations),
-          CONTEXT_TEST(order_of_branches), CONTEXT_TEST(shared_pad), CONTEXT_TEST(functions_behind_moves),
-          cmocka_unit_test(refusals_name_the_operator))
+          CONTEXT_TEST(orders_stay_readable), CONTEXT_TEST(pixels_are_channels), cmocka_unit_test(pixels_keep_bytes),
+          CONTEXT_TEST(nested_concatenations), CONTEXT_TEST(order_of_branches), CONTEXT_TEST(shared_pad),
+          CONTEXT_TEST(functions_behind_moves), cmocka_unit_test(refusals_name_the_operator))

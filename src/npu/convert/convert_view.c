@@ -329,7 +329,7 @@ void nuc_cv_make_views(struct nuc_cv *cv)
                 views[n_views++] = view;
         }
     }
-    /* Takes back, the last first, each view without which less memory is live at the peak. */
+    /* Takes back, the last first, each view without which less memory is live at the peak, if others stay readable. */
     uint32_t n = n_views;
     uint64_t now = peak(cv);
     while (n-- > 0) {
@@ -338,7 +338,7 @@ void nuc_cv_make_views(struct nuc_cv *cv)
         set_dropped(cv, views[n], false);
         t->alias = views[n];
         uint64_t without = peak(cv);
-        if (without < now) {
+        if (without < now && (cv->revision_3 || nuc_cv_all_readable(cv))) {
             now = without;
             continue;
         }
