@@ -214,7 +214,7 @@ static inline void set_strides(int transposed, int32_t rows, int32_t depth, int3
 }
 
 /* Heads: rows of `inner` matrices next to each other, in the left operand and in the result. */
-static inline void set_heads(struct program *p, struct generator *g, struct nuc_mc_matmul *m)
+static inline void set_heads(struct generator *g, struct nuc_mc_matmul *m)
 {
     m->inner = range(g, 1, 3);
     m->batches *= m->inner;
@@ -243,7 +243,7 @@ static inline uint32_t random_product(struct program *p, struct generator *g, un
     m->rhs_batch_stride = random_bits(g) % 2 ? 0 : m->columns * m->depth;
     m->out_pitch = random_pitch(g, m->columns);
     if (n % 5 == 0)
-        set_heads(p, g, m);
+        set_heads(g, m);
     m->has_bias = range(g, 0, 1);
     m->per_channel = range(g, 0, 1);
     m->lhs_zero = random_zero(g);

@@ -3,7 +3,9 @@
  * random shapes and values. Rounding here is stated as arithmetic, not taken from device/base/fixed_point.h.
  */
 #include "device/base/npu_cost.h"
+#include "device/base/program_sum.h"
 #include "npu_random.h"
+#include "nucleon/simulator.h"
 
 #include <math.h>
 
@@ -169,6 +171,11 @@ static int64_t naive_product(const struct program *p, const struct nuc_mc_matmul
     return acc;
 }
 
+static void keep_sum(void *user, const void *handle, uint32_t call, uint32_t sum)
+{
+    *(uint32_t *)user = sum;
+}
+
 static void matrix_product(void **state)
 {
     struct generator random = {.seed = 14, .dense = true};
@@ -179,11 +186,15 @@ static void matrix_product(void **state)
         const struct nuc_mc_matmul *g = &r.matmul;
         program_call(p, random_product(p, &random, &r, n), &r);
         const int32_t *bias = (const void *)operand(p, g->bias, 0), *requant = (const void *)operand(p, g->requant, 0);
+        uint32_t sum = 0, written = 0;
+        nuc_simulator_watch(keep_sum, &sum);
         assert_int_equal(program_run(p), ENONE);
+        nuc_simulator_watch(NULL, NULL);
         for (int32_t row = 0; row < g->batches * g->rows; row++) {
             int32_t dense = row * g->columns, heads = row % g->rows * g->out_pitch;
             heads += matrix_at(g, row / g->rows, g->out_batch_stride, g->out_inner_stride);
             const uint8_t *y = p->output[0] + (g->inner > 0 ? heads : dense);
+            written = nuc_crc32(written, y, (size_t)g->columns);
             for (int32_t j = 0; j < g->columns; j++) {
                 const int32_t *pair = requant + (g->per_channel ? 2 * j : 0);
                 int64_t acc = naive_product(p, g, row / g->rows, row % g->rows, j) + (g->has_bias ? bias[j] : 0);
@@ -191,6 +202,7 @@ static void matrix_product(void **state)
                 assert_int_equal((int8_t)y[j], clamp(q, g->clamp_min, g->clamp_max));
             }
         }
+        assert_int_equal(sum, written);
         free(p);
     }
 }
@@ -595,32 +607,51 @@ static void tables_are_verified(void **state)
     free(p);
 }
 
+/* Two levels of two matrices, and operands that end where the last of them does. */
+static void two_levels(struct program *p, struct nuc_mc_matmul *g)
+{
+    const int32_t one[2] = {1 << 30, 0};
+    uint32_t bytes = 7;
+
+    *g = (struct nuc_mc_matmul){.batches = 4, .rows = 2, .columns = 3, .depth = 5, .inner = 2, .clamp_max = 127};
+    g->lhs_depth_stride = g->rhs_depth_stride = 1;
+    g->lhs_inner_stride = g->rhs_inner_stride = 5;
+    g->lhs_row_stride = g->rhs_column_stride = 10;
+    g->lhs_batch_stride = 20;
+    g->rhs_batch_stride = 30;
+    g->out_inner_stride = 3;
+    g->out_pitch = 6;
+    g->out_batch_stride = 12;
+    g->lhs = program_input(p, 40, &bytes);
+    g->rhs = program_input(p, 60, &bytes);
+    g->output = program_output(p, 24);
+    g->requant = program_weights(p, one, sizeof one);
+}
+
 /* Matrices in two levels are of revision 6, divide the batches, and stay inside the buffers. */
 static void heads_are_verified(void **state)
 {
-    struct generator g = {.seed = 30, .dense = true};
     struct program *p = program_new();
     NeutronModelHandle handle;
     union nuc_mc_record good;
 
-    program_call(p, random_product(p, &g, &good, 0), &good);
+    two_levels(p, &good.matmul);
+    program_call(p, NUC_MC_OP_FULLY_CONNECTED, &good);
     program_finish(p);
-    assert_true(good.matmul.inner > 0);
     assert_int_equal(program_prepare(p, &handle), ENONE);
     neutronModelUnprepare(handle);
     program_set_word(p, NUC_MC_WORD_VERSION, NUC_MC_VERSION_5);
     assert_int_not_equal(program_prepare(p, &handle), ENONE);
-    for (int wrong = 0; wrong < 6; wrong++) {
+    for (int wrong = 0; wrong < 18; wrong++) {
         union nuc_mc_record r = good;
-        int32_t *const fields[] = {&r.matmul.inner,
-                                   &r.matmul.lhs_inner_stride,
-                                   &r.matmul.rhs_inner_stride,
-                                   &r.matmul.out_inner_stride,
-                                   &r.matmul.out_batch_stride,
-                                   &r.matmul.out_pitch};
-        *fields[wrong] = wrong == 0 ? good.matmul.batches + 1 : wrong == 5 ? good.matmul.columns - 1 : -1;
+        struct nuc_mc_matmul *m = &r.matmul;
+        int32_t *const fields[] = {
+            &m->inner,     &m->lhs_inner_stride, &m->rhs_inner_stride, &m->out_inner_stride, &m->out_batch_stride,
+            &m->out_pitch, &m->lhs_batch_stride, &m->rhs_batch_stride, &m->lhs_row_stride};
+        int32_t *field = fields[wrong / 2];
+        *field = wrong % 2 == 0 ? -1 : *field + 1;
         p->records_size = p->n_calls = 0;
-        program_call(p, NUC_MC_OP_BATCH_MATMUL, &r);
+        program_call(p, NUC_MC_OP_FULLY_CONNECTED, &r);
         program_finish(p);
         assert_int_not_equal(program_prepare(p, &handle), ENONE);
     }

@@ -71,7 +71,7 @@ uint32_t nuc_npu_result_sum(const struct nuc_npu_memory *m, const union nuc_mc_r
 
     if (nuc_mc_opcode_of(&r->call) == NUC_MC_OP_COPY)
         return sum_of_copy(m, &r->copy);
-    if (nuc_mc_opcode_of(&r->call) == NUC_MC_OP_BATCH_MATMUL)
+    if (nuc_mc_opcode_of(&r->call) == NUC_MC_OP_BATCH_MATMUL || nuc_mc_opcode_of(&r->call) == NUC_MC_OP_FULLY_CONNECTED)
         return sum_of_product(m, &r->matmul);
     if (!result_of(r, &result))
         return 0; /* copies of weights */
