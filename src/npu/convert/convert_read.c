@@ -142,38 +142,27 @@ int32_t nuc_cv_turned_alias(const struct nuc_cv *cv, int32_t tensor, bool *turne
 /* Distances of matrices of a tensor's shape whose dimensions lie as `lies` says. False: there are none. */
 static bool order_matrices(const struct nuc_lt_tensor *t, const struct nuc_cv_turned *lies, struct nuc_cv_matrices *out)
 {
-    int64_t wanted[3] = {1, 1, 1}, size = 1, step = 0;
+    struct nuc_lt_tensor wanted = {.rank = 3, .shape = {1, 1, 1}};
+    int64_t next[3] = {0}, matrices = 1;
+    struct nuc_cv_turned parts;
 
     *out = (struct nuc_cv_matrices){.inner = 0};
     for (uint32_t i = 0; i < t->rank; i++)
-        wanted[i + 3 < t->rank ? 0 : i + 3 - t->rank] *= t->shape[i];
-    /* Dimensions as they lie, from the innermost one, are split and joined into those of the matrices. */
-    for (uint32_t d = 3, k = lies->rank; d-- > 0;) {
-        int64_t next = 0, done = 1;
-        for (int64_t left = wanted[d]; left > 1;) {
-            if (size == 1 && k == 0)
+        wanted.shape[i + 3 < t->rank ? 0 : i + 3 - t->rank] *= t->shape[i];
+    if (!seen_as(&wanted, lies, &parts))
+        return false;
+    for (uint32_t k = parts.rank; k-- > 0;) {
+        uint32_t d = parts.of[k];
+        if (next[d] != 0 && parts.stride[k] != next[d]) {
+            if (d > 0 || out->inner > 0)
                 return false;
-            if (size == 1) {
-                size = lies->size[--k];
-                step = lies->stride[k];
-                continue;
-            }
-            int64_t taken = left < size ? left : size;
-            if (left % taken != 0 || size % taken != 0)
-                return false;
-            if (next != 0 && step != next) {
-                if (d > 0 || out->inner > 0)
-                    return false;
-                out->inner = done;
-                out->inner_stride = out->stride[0];
-                out->stride[0] = 0;
-            }
-            out->stride[d] = out->stride[d] != 0 ? out->stride[d] : step;
-            next = step *= taken;
-            done *= taken;
-            left /= taken;
-            size /= taken;
+            out->inner = matrices;
+            out->inner_stride = out->stride[0];
+            out->stride[0] = 0;
         }
+        out->stride[d] = out->stride[d] != 0 ? out->stride[d] : parts.stride[k];
+        next[d] = parts.stride[k] * parts.size[k];
+        matrices *= d == 0 ? parts.size[k] : 1;
     }
     return true;
 }
