@@ -279,24 +279,35 @@ static void random_order(int32_t order[4])
     }
 }
 
-/* Products of two heads, of which each dimension may be anywhere, in the operands and in the result. */
+/*
+ * Products of two heads, of which each dimension may be anywhere, in the operands and in the result. The right operand
+ * may be one matrix for all, and be said to be turned.
+ */
 static int32_t add_heads(struct nuc_ltb *d, int32_t x)
 {
     const struct nuc_lt_tensor t = *nuc_ltb_at(d, x);
     const int32_t size = random_in(&seed, 1, 3);
     int32_t all = add_pointwise(d, x, 4 * size, random_parameters(d, 0.06f)), parts[2], order[4];
-    bool merges = next_random(&seed) % 2;
+    const bool merges = next_random(&seed) % 2, repeats = next_random(&seed) % 4 == 0;
+    const bool turns = next_random(&seed) % 3 == 0;
 
     random_order(order);
     for (int32_t k = 0; k < 2; k++) {
+        const int32_t swap = k == 1 && !turns;
         int32_t part = reshaped(d, sliced(d, all, 3, 2 * size * k, 2 * size), LIST(t.shape[1], t.shape[2], 2, size));
         if (next_random(&seed) % 3 == 0)
             part = add_transpose(d, add_transpose(d, part));
-        part = permuted(d, part, LIST(order[0], order[1], order[2 + k], order[3 - k]));
+        part = permuted(d, part, LIST(order[0], order[1], order[2 + swap], order[3 - swap]));
+        if (k == 1 && repeats)
+            part = sliced(d, sliced(d, part, 0, 0, 1), 1, 0, 1);
         const struct nuc_lt_tensor p = *nuc_ltb_at(d, part);
         parts[k] = merges ? reshaped(d, part, LIST(1, p.shape[0] * p.shape[1], p.shape[2], p.shape[3])) : part;
     }
     int32_t y = add_product(d, parts[0], parts[1]);
+    if (turns) {
+        last_op(d)->options.batch_matmul.adj_y = true;
+        nuc_ltb_at(d, y)->shape[3] = nuc_ltb_at(d, parts[1])->shape[2];
+    }
     if (next_random(&seed) % 3 == 0)
         y = random_function(d, NUC_LT_RELU, softmax(d, y));
     struct nuc_lt_tensor r = *nuc_ltb_at(d, y);
