@@ -77,7 +77,23 @@ static inline double erf_near(double x)
     return copysign(-expm1_near(-z * p), x);
 }
 
-/* The bounds of what is NaN differ, too. */
+/* Bounds of results, and whether some differ: those of what is NaN do. */
+typedef bool bounds_fn(const float *restrict in, float *restrict low, float *restrict high, size_t count);
+
+static void rounded(bounds_fn *bounds, double (*exact)(double), const float *in, float *out, size_t count)
+{
+    float high[CHUNK];
+
+    for (size_t n; count > 0; in += n, out += n, count -= n) {
+        n = count < CHUNK ? count : CHUNK;
+        bool differ = bounds(in, out, high, n);
+        for (size_t i = 0; differ && i < n; i++) {
+            if (out[i] != high[i])
+                out[i] = (float)exact((double)in[i]);
+        }
+    }
+}
+
 #define FUNCTION(name)                                                                                                 \
     NUC_CLONES static bool name##_bounds(const float *restrict in, float *restrict low, float *restrict high,          \
                                          size_t count)                                                                 \
@@ -94,15 +110,7 @@ static inline double erf_near(double x)
                                                                                                                        \
     void nuc_eval_##name(const float *in, float *out, size_t count)                                                    \
     {                                                                                                                  \
-        float high[CHUNK];                                                                                             \
-        for (size_t n; count > 0; in += n, out += n, count -= n) {                                                     \
-            n = count < CHUNK ? count : CHUNK;                                                                         \
-            bool differ = name##_bounds(in, out, high, n);                                                             \
-            for (size_t i = 0; differ && i < n; i++) {                                                                 \
-                if (out[i] != high[i])                                                                                 \
-                    out[i] = (float)name((double)in[i]);                                                               \
-            }                                                                                                          \
-        }                                                                                                              \
+        rounded(name##_bounds, name, in, out, count);                                                                  \
     }
 FUNCTION(exp)
 FUNCTION(tanh)
