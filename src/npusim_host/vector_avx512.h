@@ -203,11 +203,11 @@ static inline __attribute__((always_inline)) void
 vec_store_four(const vec_i32 *v, const struct vec_output *o, const int each, int8_t *out, ptrdiff_t pixel, int32_t n)
 {
     __m512i r = vec_packed(v, o);
-    const int bytes = each * VEC_LANES;
+    const int bytes = each * VEC_LANES, pixels = 4 / each;
 
     if (n < bytes) {
         VEC_UNROLL
-        for (int i = 0; i < 4 / each; i++) /* a part of the vector, by where its first byte would be */
+        for (int i = 0; i < pixels; i++) /* a part of the vector, by where its first byte would be */
             _mm512_mask_storeu_epi8(out + i * (pixel - bytes), (((__mmask64)1 << n) - 1) << (i * bytes), r);
     } else if (each == 4) {
         _mm512_storeu_si512(out, r);
