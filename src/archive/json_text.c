@@ -14,7 +14,7 @@
 #define NUMBER_MAX 400  /* characters of a number that is looked at */
 #define MARK 0x80000000u
 
-/* Steps from where a key should be in an index to where it is. By chance there are some dozens. */
+/* Steps from where a key should be in an index to where it is. By chance there are some hundreds in a million. */
 #define MOST_COLLISIONS 4096u
 
 /* ---- memory ---- */
