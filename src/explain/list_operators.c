@@ -387,9 +387,10 @@ static void add_target(struct nuc_text *out, const struct nuc_target *t)
         for (uint32_t i = 0; i < t->n_memories; i++)
             nuc_text_addf(out, "  %-8s %10llu bytes%s\n", t->memories[i].name, (unsigned long long)t->memories[i].bytes,
                           (t->memories[i].reach & NUC_BY_NPU) != 0 ? ", read by the NPU" : "");
-        nuc_text_addf(out, "  window at most %lld, MAC buffer %lld, softmax %lld channels x %lld rows, %lld elements\n",
-                      (long long)t->max_window, (long long)t->max_mac_buffer, (long long)t->max_softmax_channels,
-                      (long long)t->max_softmax_rows, (long long)t->max_softmax_elements);
+        nuc_text_addf(
+            out, "  window at most %lld, MAC buffer %lld\n  softmax at most %lld channels x %lld rows, %lld elements\n",
+            (long long)t->max_window, (long long)t->max_mac_buffer, (long long)t->max_softmax_channels,
+            (long long)t->max_softmax_rows, (long long)t->max_softmax_elements);
     }
     if (t->cpu != NULL)
         nuc_text_addf(out, "  CPU %s, int8 kernels, scratch memory of the %s ones\n", t->cpu->name,
@@ -409,7 +410,7 @@ const char *nuc_targets_text(struct nuc_context *cx)
         const struct nuc_flavor *f = nuc_flavor_at(i);
         nuc_text_addf(&out, "  %-8s %s", f->name, f->description);
         for (size_t k = 0; k < NUC_MAX_FLAVOR_ALIASES && f->aliases[k] != NULL; k++)
-            nuc_text_addf(&out, "%s%s", k == 0 ? "; also for " : ", ", f->aliases[k]);
+            nuc_text_addf(&out, "%s%s", k == 0 ? "\n           also for " : ", ", f->aliases[k]);
         nuc_text_addf(&out, "\n");
     }
     return nuc_text_string(&out);
