@@ -141,12 +141,16 @@ const char *nuc_why_text(struct nuc_context *cx, const struct nuc_explanation *e
 
 const char *nuc_reason_text(struct nuc_context *cx, const struct nuc_explanation *e, const struct nuc_explain_row *row)
 {
+    const struct nuc_source *from = row->node->source;
     const char *number = number_text(e, row);
     bool names_place;
 
+    if (!e->delegates && row->in_float && from->width == NUC_WIDTH_FLOAT && from->wide != NULL)
+        return nuc_format(cx, "stays in float: %s", from->wide);
     if (!e->delegates)
         return row->in_float && nuc_is_text(number) ? number + strlen("; ") : "";
-    return nuc_format(cx, "%s%s", nuc_why_text(cx, e, row, &names_place), number);
+    const char *why = nuc_why_text(cx, e, row, &names_place);
+    return row->decision->rule == nuc_wide_enough_rule ? why : nuc_format(cx, "%s%s", why, number);
 }
 
 /* ---- what would help ---- */

@@ -120,6 +120,11 @@ check "a count stays in float: $(cat err)" grep -q "state 'n' stays in float: in
 "$nucleon" compile "$root/test/e2e/sums.pt2" --calibration long.npy --accuracy fast -o fast.pte -q || fail "sums, fast"
 "$nucleon" evaluate fast.pte --dataset long.npy --reference "$root/test/e2e/sums.pt2" --min-sqnr 30 >out 2>&1
 check "what this is worth" [ $? -eq 3 ]
+for target in imxrt700 cortex-m33; do
+    "$nucleon" explain "$root/test/e2e/sums.pt2" --calibration long.npy --target $target >out 2>err || fail "explain, float"
+    check "the reason of float, $target: $(cat out)" grep -q "why .* stays in float: int8 loses [0-9.]* dB" out
+    check "and no other: $(cat out)" [ -z "$(grep "which trials on samples chose" out)" ]
+done
 "$nucleon" inspect states.pte >out || fail "inspect"
 check "an average that loses little stays int8" grep -q "^  state 'mean', 8 bytes" out
 
