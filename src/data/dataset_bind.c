@@ -187,6 +187,28 @@ static bool looks_channels_first(const struct nuc_array *a, const struct nuc_ten
     return last[0] == t->sizes[3] && last[1] == t->sizes[1] && last[2] == t->sizes[2];
 }
 
+/* The array is one sample, without an axis of samples. */
+static bool is_one_sample(const struct nuc_array *a, const struct nuc_tensor_info *t)
+{
+    return t->rank > 0 && a->rank == t->rank - 1 && t->sizes[0] == 1 &&
+           memcmp(a->shape, t->sizes + 1, a->rank * sizeof *a->shape) == 0;
+}
+
+/* Of an array that does not fit: what may be meant. */
+static const char *shape_hint(const struct nuc_array *a, const struct nuc_tensor_info *t)
+{
+    if (count_steps(a, t) > 0)
+        return "; it has an axis of time, which a model with states takes: join axes 0 and 1";
+    if (a->rank == 3 && looks_channels_last(a, t))
+        return "; its axes 1 and 2 are the other way round: transpose it to (0, 2, 1)";
+    if (looks_channels_last(a, t))
+        return "; it looks channels-last: move its last axis in front of the others of a sample, whatever the order in "
+               "the program's memory";
+    if (looks_channels_first(a, t))
+        return "; it looks channels-first: the program takes arrays in the LiteRT model's own order, the channels last";
+    return is_one_sample(a, t) ? "; it is one sample: give it an axis of samples in front" : "";
+}
+
 static bool is_like(const struct nuc_array *a, const struct nuc_tensor_info *t)
 {
     return a->dtype == t->dtype || (t->dtype == NUC_F32 && nuc_stands_for_float(a->dtype));
@@ -264,21 +286,12 @@ static void bind_array(struct nuc_dataset *d, size_t i, const struct nuc_tensor_
     bool in_hops = d->hop_axes[i] != NUC_NO_HOPS;
     if (n == 0) {
         struct nuc_context *cx = d->cx;
-        const char *hint = count_steps(a, t) > 0
-                               ? "; it has an axis of time, which a model with states takes: join axes 0 and 1"
-                           : a->rank == 3 && looks_channels_last(a, t)
-                               ? "; its axes 1 and 2 are the other way round: transpose it to (0, 2, 1)"
-                           : looks_channels_last(a, t)  ? "; it looks channels-last: give samples in the logical order "
-                                                          "of the shape, the program's dim order is applied when it runs"
-                           : looks_channels_first(a, t) ? "; it looks channels-first: the program takes arrays in the "
-                                                          "LiteRT model's own order, the channels last"
-                                                        : "";
         nuc_fail(cx, NUC_BAD_INPUT,
                  "%s: array '%s' has shape %s, input '%s' takes samples of shape %s along axis 0%s%s", d->path, a->name,
                  nuc_sizes_text(cx, a->shape, a->rank), t->name, nuc_sizes_text(cx, t->sizes, t->rank),
                  d->has_states ? ", or sequences along axis 0 and their steps along axis 1, or recordings of whole hops"
                                : "",
-                 hint);
+                 shape_hint(a, t));
     }
     if (i > 0 && (n != d->n_samples || n_steps != d->n_steps))
         nuc_fail(d->cx, NUC_BAD_INPUT, "%s: array '%s' holds %s, '%s' holds %s", d->path, a->name,

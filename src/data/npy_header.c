@@ -104,7 +104,7 @@ static void read_descr(struct header_reader *r)
             "mark in an array 'reset' where each begins",
             r->where);
     nuc_fail(r->cx, NUC_UNSUPPORTED,
-             "%s: element type '%.20s' is not read: little-endian f2 f4 f8 c8 c16 i1 i2 i4 i8 u1 u2 and bool are",
+             "%s: element type '%.20s' is not read: give bool or little-endian f2 f4 f8 c8 c16 i1 i2 i4 i8 u1 u2",
              r->where, descr);
 }
 

@@ -65,6 +65,8 @@ zip_of model.keras model.weights.h5
 zip_of other.zip README
 for f in plain y 1 255 few bool half; do repeat 2048 000 | npy data_$f/input.npy '<f4' '(8, 1, 8, 8)'; done
 repeat 8 005 | npy data_y/y.npy '|i1' '(8,)'
+repeat 256 000 | npy one.npy '<f4' '(1, 8, 8)'
+repeat 512 000 | npy last.npy '<f4' '(2, 8, 8, 1)'
 printf '\001\002\003\004\005\006\007\012' | npy data_1/label.npy '|i1' '(8,)'
 printf '\001\002\003\377\005\006\007\001' | npy data_255/label.npy '|u1' '(8,)'
 repeat 4 001 | npy data_few/label.npy '|i1' '(4,)'
@@ -241,6 +243,8 @@ done <<'ROWS'
 2 | say how many, from 1 on, with --self-test N            | compile "$d/digits.pt2" -o x.bpte
 2 | at most 1000 cases                                     | compile "$d/digits.pt2" --calibration "$d/calibration.npz" --accuracy fast --self-test 1001 -o x.bpte
 1 | is no evaluation: give what 'nucleon evaluate --shard  | merge-evaluations "$d/test.npz"
+1 | it is one sample: give it an axis of samples in front | run p.pte --input one.npy
+1 | it looks channels-last: move its last axis in front     | run p.pte --input last.npy
 0 | is bool, so that only 2 of the 10 classes              | evaluate p.pte --dataset data_bool
 0 | array 'y' looks like labels and is not used            | evaluate p.pte --dataset data_y
 0 | --mean, --std and --resize are without effect          | run p.pte -i "$d/test.npz" --mean 0.5 -o out.npz
