@@ -88,6 +88,14 @@ static double quantized_sqnr(struct nuc_graph *g, struct nuc_graph *exact)
     "$w1 = parameter : float32[8, 4, 1, 1]; $b1 = parameter : float32[8]; $w2 = parameter : float32[4, 8, 1, 1]\n"     \
     "$x = input : float32[1, 4, 6, 6]; $c = aten.conv2d.default($x, $w1, $b1)\n"
 
+/* What queries and keys of a linear attention make, and its sums. */
+#define SCORES                                                                                                         \
+    "$q = parameter : float32[8, 8]; $k = parameter : float32[8, 8]; $x = input : float32[6, 8]\n"                     \
+    "$a = aten.linear.default($x, $q); $b = aten.relu.default($a); $c = aten.view.default($b, [6, 4, 2])\n"            \
+    "$d = aten.permute.default($c, [1, 0, 2]); $f = aten.linear.default($x, $k); $h = aten.relu.default($f)\n"         \
+    "$i = aten.view.default($h, [6, 4, 2]); $j = aten.permute.default($i, [1, 2, 0])\n"                                \
+    "$n = aten.bmm.default($d, $j); $u = aten.sum.dim_IntList($n, [-1], true)\n"
+
 /* What is in between lets the factors of a first layer through to a second one, or not. */
 static const struct {
     const char *what, *text;
@@ -170,6 +178,38 @@ static const struct {
      "$t = aten.slice.Tensor($n, 2, 0, 2); $u = aten.slice.Tensor($n, 2, 2, 3); $w = aten.add.Tensor($u, $e)\n"
      "$y = aten.div.Tensor($t, $w)",
      "k", "q k "},
+    {"scores: sums divide them",
+     SCORES "$e = constant : float32[] values(1e-12)\n"
+            "$w = aten.add.Tensor($u, $e); $y = aten.div.Tensor($n, $w)",
+     "k", "q k "},
+    {"scores: an epsilon of more dimensions",
+     SCORES "$e = constant : float32[1, 1, 1, 1] values(1e-12)\n"
+            "$w = aten.add.Tensor($u, $e); $y = aten.div.Tensor($n, $w)",
+     "k", ""},
+    {"scores: a number that is no epsilon",
+     SCORES "$e = constant : float32[] values(1e-2)\n"
+            "$w = aten.add.Tensor($u, $e); $y = aten.div.Tensor($n, $w)",
+     "k", ""},
+    {"scores: an epsilon that is multiplied",
+     SCORES "$e = constant : float32[] values(1e-7)\n"
+            "$w = aten.add.Tensor($u, $e, alpha=1000000.0)\n"
+            "$y = aten.div.Tensor($n, $w)",
+     "k", ""},
+    {"scores: sums that another reads",
+     SCORES "$e = constant : float32[] values(1e-12)\n"
+            "$w = aten.add.Tensor($u, $e); $z = aten.div.Tensor($n, $w)\n"
+            "$y = aten.add.Tensor($z, $w)",
+     "k", ""},
+    {"scores: sums of another product",
+     SCORES "$e = constant : float32[] values(1e-12)\n"
+            "$o = aten.bmm.default($n, $d); $g = aten.sum.dim_IntList($o, [-1], true)\n"
+            "$w = aten.add.Tensor($g, $e); $y = aten.div.Tensor($n, $w)",
+     "k", ""},
+    {"scores: a bound in front of the quotient",
+     SCORES "$e = constant : float32[] values(1e-12)\n"
+            "$o = aten.clamp.default($n, 0.0, 0.3); $w = aten.add.Tensor($u, $e)\n"
+            "$y = aten.div.Tensor($o, $w)",
+     "k", ""},
 };
 
 static bool changed(struct nuc_graph *g, struct nuc_graph *before, const struct nuc_node *n)

@@ -394,14 +394,15 @@ static bool clip(factors *f, struct nuc_node *n)
 }
 
 /* A number that keeps a divisor from 0: beside any other value there it is none. */
-#define MOST_EPSILON 1e-6F
+#define MOST_EPSILON 1e-6
 
 static bool adds_epsilon(const factors *f, const struct nuc_node *n)
 {
     const struct nuc_node *number = n->op == NUC_OP_ADD ? nuc_arg_node(n, NUC_OTHER) : NULL;
 
     if (number == NULL || !nuc_is_static(number) || !is_float(number, 0) || nuc_elements(&number->vals[0]) != 1 ||
-        fabsf(*(const float *)nuc_const_contiguous(f->g, number)) > MOST_EPSILON)
+        fabs((double)*(const float *)nuc_const_contiguous(f->g, number) * nuc_scalar(n, NUC_ARG(ADD, alpha), 1)) >
+            MOST_EPSILON)
         return false;
     for (uint32_t i = 0; i < n->n_users; i++) {
         if (n->users[i]->op != NUC_OP_DIV || nuc_arg_node(n->users[i], NUC_OTHER) != n)
