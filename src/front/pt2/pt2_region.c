@@ -384,6 +384,12 @@ static struct nuc_node *add_stack(struct nuc_importer *im, const struct region *
     if (of->rank == NUC_MAX_RANK)
         nuc_json_fail(&r->results, NUC_UNSUPPORTED, "%d dimensions and one for the steps: one less is the limit",
                       NUC_MAX_RANK);
+    for (size_t t = 1; t < count; t++) {
+        const struct nuc_meta *m = &slices[t]->vals[0];
+        if (!nuc_same_sizes(m, of) || m->dtype != of->dtype)
+            nuc_json_fail(&r->results, NUC_BAD_INPUT, "steps of the loop give %s and %s", nuc_meta_text(im->cx, of),
+                          nuc_meta_text(im->cx, m));
+    }
     memcpy(sizes + 1, of->sizes, of->rank * sizeof *sizes);
     struct nuc_meta meta = nuc_meta_make(of->dtype, sizes, of->rank + 1u);
     struct nuc_node *stack = nuc_add_node(im->g, NULL, NUC_OP_STACK, NULL);
@@ -396,7 +402,7 @@ static struct nuc_node *add_stack(struct nuc_importer *im, const struct region *
 
 /* How many steps the loop over `tensors` has. */
 static size_t count_steps(struct nuc_importer *im, const struct region *r, struct nuc_node *const *tensors,
-                          size_t count)
+                          size_t count, size_t n_results)
 {
     int64_t steps = count > 0 && tensors[0]->vals[0].rank > 0 ? tensors[0]->vals[0].sizes[0] : 0;
     bool same = steps > 0;
@@ -407,7 +413,8 @@ static size_t count_steps(struct nuc_importer *im, const struct region *r, struc
         nuc_json_fail(&r->inputs, NUC_BAD_INPUT, "the loop is over tensors of different lengths, or of none");
     struct nuc_json nodes = nuc_json_field(&r->graphs[0], "nodes");
     struct nuc_json values = nuc_json_field(&r->graphs[0], "tensor_values");
-    const size_t copied = 1 + nuc_json_count(&nodes) + nuc_json_maybe_count(&values);
+    const size_t n_values = nuc_json_maybe_count(&values), n_ends = r->n_operands + n_results;
+    const size_t copied = 1 + nuc_json_count(&nodes) + (n_values > n_ends ? n_values : n_ends);
     if ((uint64_t)steps > (MAX_COPIES - im->n_copies) / copied)
         nuc_json_fail(
             &r->inputs, NUC_UNSUPPORTED,
@@ -418,12 +425,27 @@ static size_t count_steps(struct nuc_importer *im, const struct region *r, struc
     return (size_t)steps;
 }
 
+/* Early archives say here that the loop is over another dimension, or in reverse. */
+static void refuse_numbers(const struct region *r)
+{
+    for (size_t i = 0, count = nuc_json_count(&r->inputs); i < count; i++) {
+        struct nuc_json input = nuc_json_item(&r->inputs, i);
+        struct nuc_json arg = nuc_json_field(&input, "arg");
+        struct nuc_json value = nuc_json_union(&arg);
+        if ((strcmp(value.key, "as_int") == 0 && nuc_json_int(&value) != 0) ||
+            (strcmp(value.key, "as_bool") == 0 && nuc_json_bool(&value)))
+            nuc_json_fail(&value, NUC_UNSUPPORTED,
+                          "of a loop only tensors are read: let it be over the first dimension, forwards");
+    }
+}
+
 static void import_loop(struct nuc_importer *im, struct region *r, const struct loop *loop, size_t n_results)
 {
     struct nuc_node **given = r->operands;
+    refuse_numbers(r);
     const size_t n_given = r->n_operands, n_carried = loop->has_state ? r->lists[0] : 0;
     const size_t n_slices = r->lists[loop->has_state], n_state = loop->joins ? n_slices : n_carried;
-    const size_t n_steps = count_steps(im, r, given + n_carried, n_slices);
+    const size_t n_steps = count_steps(im, r, given + n_carried, n_slices, n_results);
     const size_t n_made = loop->joins ? n_slices : n_results - n_carried;
 
     if (n_carried > n_results || (loop->joins && n_results != n_slices))
