@@ -13,7 +13,7 @@ struct named_input {
 static void add_input(struct nuc_context *cx, void *arg)
 {
     const struct named_input *in = arg;
-    const char *text = nuc_json_string(in->name);
+    const char *text = nuc_unused_name(in->im, in->name);
     struct nuc_tensor_meta t = nuc_value_meta(in->im, text, in->name);
 
     if (t.is_complex)
