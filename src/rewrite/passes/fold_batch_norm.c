@@ -288,6 +288,32 @@ static bool sums_channels(const struct layer *l, uint32_t channel)
     return channel == 1 && rank == l->conv->spatial + 2 && l->groups == 1;
 }
 
+/* What a deviation of the widest channel, with what it is about, may be of that of the narrowest. */
+#define MOST_UNLIKE 12.0
+
+/*
+ * Inputs of the model have one scale for all channels: of those that are unlike, as what several sensors measure, the
+ * narrow ones would have few steps.
+ */
+static bool is_unlike_input(struct nuc_graph *g, const struct nuc_node *norm)
+{
+    const struct nuc_node *from = nuc_operand(g, norm, NORM(input));
+    const size_t channels = (size_t)from->vals[0].sizes[1];
+    double most = 0, least = INFINITY;
+    struct norm n;
+
+    while (from != NULL && nuc_op_kind(from->op) == NUC_KIND_SHAPE)
+        from = nuc_arg_node(from, NUC_SELF);
+    if (from == NULL || !nuc_is_user_input(from) || !read_norm(g, norm, channels, &n))
+        return false;
+    for (size_t c = 0; c < n.channels; c++) {
+        double deviation = 1 / (double)reciprocal_deviation(&n, c);
+        most = fmax(most, fabs((double)n.mean[c]) + 3 * deviation);
+        least = fmin(least, deviation);
+    }
+    return most > MOST_UNLIKE * least;
+}
+
 /*
  * layer(s * x + t), where the layer alone reads the norm: columns of the weight are multiplied by s, and the bias
  * grows by the product with t.
@@ -300,7 +326,7 @@ static bool fold_into_reader(struct nuc_graph *g, struct nuc_node *norm)
     float *scales, *shifts;
 
     if (last->n_users != 1 || !read_layer(g, last->users[0], &l) || nuc_arg_node(l.node, NUC_CONV_INPUT) != last ||
-        !sums_channels(&l, channel) || !nuc_batch_norm_factors(g, norm, &scales, &shifts))
+        !sums_channels(&l, channel) || !nuc_batch_norm_factors(g, norm, &scales, &shifts) || is_unlike_input(g, norm))
         return false;
     const struct nuc_meta *w = &l.weight->vals[0];
     const size_t rows = l.channels, columns = (size_t)nuc_elements(w) / rows, taps = columns / (size_t)w->sizes[1];
