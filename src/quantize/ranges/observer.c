@@ -167,7 +167,9 @@ static void parameters_of_range(const struct nuc_observer *o, float min, float m
 
     /* Counts, signs and places stay what they are, also where they are compared; 0 is in the middle of signs. */
     if (o->spec.observer == NUC_OBSERVER_AUTO && affine && !o->fractions && high - low > 1 && s <= 1) {
-        s = exp2f(ceilf(log2f(s)));
+        int exponent;
+        bool is_power = frexpf(s, &exponent) <= 0.5F; /* whatever a logarithm rounds to */
+        s = ldexpf(1, is_power ? exponent - 1 : exponent);
         low -= low < 0 ? s * rintf((steps - (high - low) / s) / 2) : 0;
     }
 
