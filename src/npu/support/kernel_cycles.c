@@ -65,7 +65,7 @@ static const struct fit wide_depthwise_of_several = {
     .call = 1500, .product = 4.86, .written = 66.5, .scalar = 8};                                           /* 5 % */
 static const struct fit wide_depthwise_of_few = {.call = 1500, .product = 36, .written = 2.3, .scalar = 8}; /* one */
 
-/* Of transposed convolutions: windows that lie side by side (device/kernels/dsp/dsp_conv_s8.c). */
+/* Of transposed convolutions: windows that lie side by side (device/kernels/dsp/dsp_transposed_s8.c). */
 static const struct fit tiles = {.call = 3000, .product = 1.22, .written = 12.9}; /* 3 % */
 
 /* Elements that are not worth tables (device/kernels/dsp/dsp_elementwise_s8.c, device/kernels/mve). */

@@ -54,11 +54,12 @@ void nuc_dsp_dot(const struct nuc_dot *d);
  */
 bool nuc_dsp_fuses(const struct nuc_rescale *r, const int32_t *bias, int32_t channels, int32_t count);
 
-/* Memory for columns and sums. */
+/* Memory for columns and sums; what convolutions have on the stack. */
 struct nuc_workspace {
     uint32_t *words;
     size_t count;
 };
+#define NUC_WORKSPACE_WORDS 724
 
 /*
  * Output channels [first, last) of a convolution; `weight` is the first one's row, `row` leads to the next. A grouped
@@ -69,11 +70,10 @@ void nuc_dsp_conv_channels(const struct nuc_conv_s8 *c, int32_t first, int32_t l
                            const int8_t *in, const int8_t *weight, ptrdiff_t row, int8_t *out);
 
 /*
- * A transposed convolution whose windows lie side by side: each tap is a convolution of one pixel, from a row of the
- * input to every n-th pixel of a row of the result. Results are not clamped further than to int8.
+ * A transposed convolution without groups, pixel by pixel of the result: a row of products for each tap. Results are
+ * not clamped further than to int8.
  */
-bool nuc_dsp_lies_in_tiles(const struct nuc_conv_s8 *c);
-void nuc_dsp_tiles_s8(const struct nuc_conv_s8 *c, const int8_t *in, const int8_t *weight, int8_t *out);
+void nuc_dsp_transposed_pixels(const struct nuc_conv_s8 *c, const int8_t *in, const int8_t *weight, int8_t *out);
 
 /* A depthwise convolution of one input channel, whose kernel has at most so many taps. */
 #define NUC_ONE_CHANNEL_TAPS 128

@@ -6,7 +6,6 @@
 #include "device/kernels/dsp/dsp_columns.h"
 #include "device/kernels/dsp/fused_scale.h"
 
-#define STACK_WORDS 724
 #define FEW_PIXELS 2 /* that a matrix product is faster for, also when they are left over */
 #define FEW_DEPTH 32 /* elements of a pixel that it is not worth that for */
 
@@ -542,42 +541,11 @@ void nuc_dsp_conv_channels(const struct nuc_conv_s8 *c, int32_t first, int32_t l
 __attribute__((noinline)) static void on_stack(const struct nuc_conv_s8 *c, const int8_t *in, const int8_t *weight,
                                                int8_t *out)
 {
-    uint32_t stack[STACK_WORDS];
-    const struct nuc_workspace space = {stack, STACK_WORDS};
+    uint32_t stack[NUC_WORKSPACE_WORDS];
+    const struct nuc_workspace space = {stack, NUC_WORKSPACE_WORDS};
 
     nuc_dsp_conv_channels(c, 0, c->out_channels, &space, in, weight,
                           c->kernel[0] * c->kernel[1] * (c->in_channels / c->groups), out);
-}
-
-bool nuc_dsp_lies_in_tiles(const struct nuc_conv_s8 *c)
-{
-    bool tiles = c->groups == 1 && c->in_channels % 4 == 0;
-
-    for (int d = 0; d < 2; d++)
-        tiles = tiles && c->kernel[d] == c->stride[d] && c->padding[d] == 0 && c->dilation[d] == 1 &&
-                c->out_size[d] == c->in_size[d] * c->stride[d];
-    return tiles;
-}
-
-void nuc_dsp_tiles_s8(const struct nuc_conv_s8 *c, const int8_t *in, const int8_t *weight, int8_t *out)
-{
-    uint32_t stack[STACK_WORDS];
-    const struct nuc_workspace space = {stack, STACK_WORDS};
-    const int32_t taps = c->kernel[1], depth = c->in_channels;
-    struct nuc_conv_s8 line = *c;
-
-    line.batch = line.in_size[0] = line.out_size[0] = 1;
-    line.kernel[0] = line.kernel[1] = line.stride[0] = line.stride[1] = 1;
-    line.out_size[1] = line.in_size[1];
-    line.out_channels = taps * c->out_channels; /* from pixel to pixel of the same tap */
-    for (int32_t y = 0; y < c->batch * c->out_size[0]; y++) {
-        const int8_t *from = in + (ptrdiff_t)(y / c->kernel[0]) * c->in_size[1] * depth;
-        const int8_t *first = weight + (ptrdiff_t)(y % c->kernel[0]) * taps * depth;
-        for (int32_t x = 0; x < taps; x++)
-            nuc_dsp_conv_channels(&line, 0, c->out_channels, &space, from, first + (ptrdiff_t)x * depth,
-                                  (ptrdiff_t)c->kernel[0] * taps * depth, out + (ptrdiff_t)x * c->out_channels);
-        out += (ptrdiff_t)line.out_size[1] * line.out_channels;
-    }
 }
 
 /* `pixels` of a pointwise convolution as rows of a matrix. */

@@ -293,27 +293,15 @@ static void transposed_pixel(const struct nuc_conv_s8 *c, const struct nuc_matmu
     }
 }
 
-void nuc_dsp_transposed_conv_s8(const struct nuc_conv_s8 *c, const int8_t *in, const int8_t *weight, int8_t *out)
+void nuc_dsp_transposed_pixels(const struct nuc_conv_s8 *c, const int8_t *in, const int8_t *weight, int8_t *out)
 {
     struct nuc_matmul_s8 m = {
         .depth = c->kernel[0] * c->kernel[1] * c->in_channels, .input_offset = c->input_offset, .rescale = c->rescale};
 
-    if (c->groups != 1) {
-        nuc_ref_transposed_conv_s8(c, in, weight, out);
-        return;
-    }
-    if (nuc_dsp_lies_in_tiles(c)) {
-        nuc_dsp_tiles_s8(c, in, weight, out);
-        nuc_dsp_clamp(c->rescale.low, c->rescale.high, out,
-                      (ptrdiff_t)c->batch * c->out_size[0] * c->out_size[1] * c->out_channels);
-        return;
-    }
-    int8_t *first = out;
     for (int32_t b = 0; b < c->batch; b++, in += (ptrdiff_t)c->in_size[0] * c->in_size[1] * c->in_channels) {
         for (int32_t y = 0; y < c->out_size[0]; y++) {
             for (int32_t x = 0; x < c->out_size[1]; x++, out += c->out_channels)
                 transposed_pixel(c, &m, in, y, x, weight, out);
         }
     }
-    nuc_dsp_clamp(c->rescale.low, c->rescale.high, first, out - first);
 }
