@@ -292,19 +292,16 @@ static bool sums_channels(const struct layer *l, uint32_t channel)
 #define MOST_UNLIKE 12.0
 
 /*
- * Inputs of the model have one scale for all channels: of those that are unlike, as what several sensors measure, the
- * narrow ones would have few steps.
+ * Channels that are unlike, as what several sensors measure: inputs of the model have one scale for all of them, in
+ * which the narrow ones would have few steps, and a layer's weights one for each output, in which those of the wide
+ * ones would.
  */
-static bool is_unlike_input(struct nuc_graph *g, const struct nuc_node *norm)
+static bool is_unlike(struct nuc_graph *g, const struct nuc_node *norm)
 {
-    const struct nuc_node *from = nuc_operand(g, norm, NORM(input));
-    const size_t channels = (size_t)from->vals[0].sizes[1];
     double most = 0, least = INFINITY;
     struct norm n;
 
-    while (from != NULL && nuc_op_kind(from->op) == NUC_KIND_SHAPE)
-        from = nuc_arg_node(from, NUC_SELF);
-    if (from == NULL || !nuc_is_user_input(from) || !read_norm(g, norm, channels, &n))
+    if (!read_norm(g, norm, (size_t)nuc_operand(g, norm, NORM(input))->vals[0].sizes[1], &n))
         return false;
     for (size_t c = 0; c < n.channels; c++) {
         double deviation = 1 / (double)reciprocal_deviation(&n, c);
@@ -326,7 +323,7 @@ static bool fold_into_reader(struct nuc_graph *g, struct nuc_node *norm)
     float *scales, *shifts;
 
     if (last->n_users != 1 || !read_layer(g, last->users[0], &l) || nuc_arg_node(l.node, NUC_CONV_INPUT) != last ||
-        !sums_channels(&l, channel) || !nuc_batch_norm_factors(g, norm, &scales, &shifts) || is_unlike_input(g, norm))
+        !sums_channels(&l, channel) || !nuc_batch_norm_factors(g, norm, &scales, &shifts) || is_unlike(g, norm))
         return false;
     const struct nuc_meta *w = &l.weight->vals[0];
     const size_t rows = l.channels, columns = (size_t)nuc_elements(w) / rows, taps = columns / (size_t)w->sizes[1];
