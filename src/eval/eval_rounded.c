@@ -80,7 +80,7 @@ static inline double erf_near(double x)
 /* Bounds of results, and whether some differ: those of what is NaN do. */
 typedef bool bounds_fn(const float *restrict in, float *restrict low, float *restrict high, size_t count);
 
-static void rounded(bounds_fn *bounds, double (*exact)(double), const float *in, float *out, size_t count)
+static void round_within(bounds_fn *bounds, double (*exact)(double), const float *in, float *out, size_t count)
 {
     float high[CHUNK];
 
@@ -110,7 +110,7 @@ static void rounded(bounds_fn *bounds, double (*exact)(double), const float *in,
                                                                                                                        \
     void nuc_eval_##name(const float *in, float *out, size_t count)                                                    \
     {                                                                                                                  \
-        rounded(name##_bounds, name, in, out, count);                                                                  \
+        round_within(name##_bounds, name, in, out, count);                                                             \
     }
 FUNCTION(exp)
 FUNCTION(tanh)
