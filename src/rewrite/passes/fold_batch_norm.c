@@ -298,7 +298,7 @@ static bool sums_channels(const struct layer *l, uint32_t channel)
  */
 static bool is_unlike(struct nuc_graph *g, const struct nuc_node *norm)
 {
-    double most = 0, least = INFINITY;
+    double most = 0, least = (double)INFINITY;
     struct norm n;
 
     if (!read_norm(g, norm, (size_t)nuc_operand(g, norm, NORM(input))->vals[0].sizes[1], &n))
