@@ -831,6 +831,19 @@ static void slices_are_gathered(struct nuc_context *cx, void *arg)
     assert_true(has_call(image, "GATHER"));
 }
 
+/* A gather has as many dimensions as a record: slices of a tensor of more are copied. */
+static void slices_of_many_dimensions(struct nuc_context *cx, void *arg)
+{
+    struct nuc_ltb *d = net_new(cx, 18);
+    struct nuc_lt_quant quant = parameters(cx, 0.06f, 3);
+
+    int32_t x = add_pointwise(d, 0, 5, quant);
+    const struct nuc_lt_tensor t = *nuc_ltb_at(d, x);
+    x = rolled(d, reshaped(d, x, LIST(1, 1, 1, 1, 1, 1, t.shape[1], t.shape[2], t.shape[3])), 8, 2);
+    add_pointwise(d, reshaped(d, x, t.shape, t.rank), 4, quant);
+    assert_false(has_call(same_with_tables(d), "GATHER"));
+}
+
 /* Features that each layer adds to those before: all lie in the last concatenation but the input, which is copied. */
 static void nested_concatenations(struct nuc_context *cx, void *arg)
 {
@@ -925,6 +938,7 @@ RUN_TESTS(cmocka_unit_test(merging_keeps_bytes), cmocka_unit_test(fetching_keeps
           CONTEXT_TEST(fetching_begins_early), STATE_TEST(whole_block_is_one_call), CONTEXT_TEST(concat_of_two),
           CONTEXT_TEST(in_place), CONTEXT_TEST(function_of_one_value), CONTEXT_TEST(tables_at_the_end),
           CONTEXT_TEST(rows_are_read), CONTEXT_TEST(heads_are_read), CONTEXT_TEST(slices_are_gathered),
-          CONTEXT_TEST(orders_stay_readable), CONTEXT_TEST(pixels_are_channels), cmocka_unit_test(pixels_keep_bytes),
-          CONTEXT_TEST(nested_concatenations), CONTEXT_TEST(order_of_branches), CONTEXT_TEST(shared_pad),
-          CONTEXT_TEST(functions_behind_moves), cmocka_unit_test(refusals_name_the_operator))
+          CONTEXT_TEST(slices_of_many_dimensions), CONTEXT_TEST(orders_stay_readable),
+          CONTEXT_TEST(pixels_are_channels), cmocka_unit_test(pixels_keep_bytes), CONTEXT_TEST(nested_concatenations),
+          CONTEXT_TEST(order_of_branches), CONTEXT_TEST(shared_pad), CONTEXT_TEST(functions_behind_moves),
+          cmocka_unit_test(refusals_name_the_operator))

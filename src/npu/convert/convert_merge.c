@@ -250,7 +250,7 @@ static void merge_slices(struct nuc_cv *cv, struct nuc_cv_node *n)
     uint32_t parts = n->op->n_inputs;
     int32_t at = 0, of = -1;
 
-    if (axis < 0 || parts < 2 ||
+    if (axis < 0 || parts < 2 || y->rank > NUC_MC_MAX_RANK ||
         units_of(y, (uint32_t)axis) > (uint64_t)(parts - 1) * cv->costs->kernel * cv->costs->pipelines)
         return;
     int32_t *pick = nuc_alloc_array(cv->cx, (size_t)y->shape[axis], sizeof *pick);
