@@ -262,7 +262,7 @@ bool nuc_cv_binary_shape(const struct nuc_cv *cv, const struct nuc_cv_node *n, i
 struct nuc_channel_constants;
 void nuc_cv_fold_pixels(struct nuc_cv *cv, struct nuc_mc_conv *c, struct nuc_channel_constants *k);
 
-/* convert_merge.c: tables, merged pads and activations, aliases. */
+/* convert_merge.c: tables, merged pads and activations, joined slices, turned products, aliases. */
 void nuc_cv_merge(struct nuc_cv *cv);
 
 /*

@@ -1,11 +1,10 @@
 /*
  * Operators that become part of others. Each rule keeps every output byte: pads go into windows that treat positions
  * outside the input as the pad's value, tables that only clip go into the clamp of the operator before, tables after
- * tables are composed, both also across operators that only move values, and operators that keep all bytes in place
- * become aliases of their input.
+ * tables are composed, both also across operators that only move values, slices that are joined become one gather,
+ * products write in the order of a permutation that reads them, and operators that keep all bytes in place become
+ * aliases of their input.
  */
-#include <string.h>
-
 #include "device/base/npu_cost.h"
 #include "npu/convert/conversion.h"
 
@@ -229,16 +228,6 @@ static bool slices_axis(const struct nuc_cv *cv, const struct nuc_cv_node *n, ui
     return true;
 }
 
-/* What a gather along dimension `last` moves at once, in how many pieces. */
-static uint64_t units_of(const struct nuc_lt_tensor *t, uint32_t last)
-{
-    uint64_t units = 1;
-
-    for (uint32_t d = 0; d <= last; d++)
-        units = nuc_npu_times(units, (uint64_t)t->shape[d]);
-    return units;
-}
-
 /*
  * Slices of one tensor along one axis, one behind the other, as a roll, a flip or channels in another order are
  * written: one gather instead of a copy for each, and the same for two axes after each other.
@@ -251,7 +240,7 @@ static void merge_slices(struct nuc_cv *cv, struct nuc_cv_node *n)
     int32_t at = 0, of = -1;
 
     if (axis < 0 || parts < 2 || y->rank > NUC_MC_MAX_RANK ||
-        units_of(y, (uint32_t)axis) > (uint64_t)(parts - 1) * cv->costs->kernel * cv->costs->pipelines)
+        nuc_mc_count_all(y->shape, axis + 1) > (uint64_t)(parts - 1) * cv->costs->kernel * cv->costs->pipelines)
         return;
     int32_t *pick = nuc_alloc_array(cv->cx, (size_t)y->shape[axis], sizeof *pick);
     for (uint32_t i = 0; i < parts; i++) {
@@ -263,15 +252,12 @@ static void merge_slices(struct nuc_cv *cv, struct nuc_cv_node *n)
         for (int32_t k = 0; k < nuc_cv_y(cv, part)->shape[axis]; k++)
             pick[at++] = (int32_t)begin + k;
     }
-    if (of < 0 || cv->graph->tensors[of].rank != y->rank)
-        return;
     for (uint32_t i = 0; i < parts; i++) {
         struct nuc_cv_node *part = &cv->nodes[cv->tensors[n->op->inputs[i]].producer];
         part->dropped = true;
         part->whole = n->index + 1;
     }
     n->picks = nuc_alloc_array(cv->cx, NUC_MAX_RANK, sizeof *n->picks);
-    memset(n->picks, 0, NUC_MAX_RANK * sizeof *n->picks);
     n->picks[axis] = pick;
     n->input = of;
     cv->tensors[of].n_uses -= parts - 1;
@@ -336,6 +322,15 @@ static int32_t varying_input(const struct nuc_cv *cv, const struct nuc_cv_node *
     return n->op->inputs[0];
 }
 
+/* To each operator that no rule has taken before. */
+static void apply(struct nuc_cv *cv, void (*rule)(struct nuc_cv *cv, struct nuc_cv_node *n))
+{
+    for (uint32_t i = 0; i < cv->graph->n_ops; i++) {
+        if (!cv->nodes[i].dropped)
+            rule(cv, &cv->nodes[i]);
+    }
+}
+
 void nuc_cv_merge(struct nuc_cv *cv)
 {
     for (uint32_t i = 0; i < cv->graph->n_ops; i++) {
@@ -355,16 +350,7 @@ void nuc_cv_merge(struct nuc_cv *cv)
         else
             merge_pad(cv, n);
     }
-    for (uint32_t i = 0; i < cv->graph->n_ops; i++) {
-        if (!cv->nodes[i].dropped)
-            merge_slices(cv, &cv->nodes[i]);
-    }
-    for (uint32_t i = 0; i < cv->graph->n_ops; i++) {
-        if (!cv->nodes[i].dropped)
-            merge_turn(cv, &cv->nodes[i]);
-    }
-    for (uint32_t i = 0; i < cv->graph->n_ops; i++) {
-        if (!cv->nodes[i].dropped)
-            merge_alias(cv, &cv->nodes[i]);
-    }
+    apply(cv, merge_slices);
+    apply(cv, merge_turn);
+    apply(cv, merge_alias);
 }

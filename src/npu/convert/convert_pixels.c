@@ -55,7 +55,6 @@ static int8_t *folded_weights(struct nuc_cv *cv, const struct nuc_mc_conv *c, co
     const int32_t outputs = f->out_c / c->out_c, pixels = f->in_c / c->in_c;
     int8_t *made = nuc_alloc(cv->cx, (size_t)weights_of(f));
 
-    memset(made, 0, (size_t)weights_of(f));
     for (int32_t p = 0; p < outputs; p++) {
         for (int64_t row = 0; row < (int64_t)c->out_c * c->k_h; row++) {
             int8_t *to = made + ((int64_t)p * c->out_c * c->k_h + row) * f->k_w * f->in_c;
