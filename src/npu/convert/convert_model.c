@@ -121,11 +121,6 @@ static struct nuc_span names_table(struct nuc_cv *cv, const struct nuc_convert_o
     return nuc_kernel_names_write(cv->cx, nuc_cv_call_names(cv, options), cv->n_calls, (uint32_t)at);
 }
 
-static const struct nuc_npu_costs *costs_of(const struct nuc_convert_options *options)
-{
-    return options != NULL && options->costs != NULL ? options->costs : &nuc_npus[NUC_NPU_N3_64];
-}
-
 /* Header, sizes of inputs and outputs, records, names. */
 static void write_microcode(struct nuc_cv *cv, const struct nuc_convert_options *options,
                             struct nuc_neutron_image *image)
@@ -140,7 +135,7 @@ static void write_microcode(struct nuc_cv *cv, const struct nuc_convert_options 
         [NUC_MC_WORD_MAGIC] = NUC_MC_MAGIC,
         [NUC_MC_WORD_VERSION] = (NUC_MC_VERSION & ~0xFFFFu) | cv->revision,
         [NUC_MC_WORD_HEADER_SIZE] = NUC_MC_HEADER_WORDS * 4,
-        [NUC_MC_WORD_NPU] = costs_of(options)->code,
+        [NUC_MC_WORD_NPU] = cv->costs->code,
         [NUC_MC_WORD_SIZE] = (uint32_t)size,
         [NUC_MC_WORD_WEIGHTS] = (uint32_t)image->weights.size,
         [NUC_MC_WORD_KERNELS] = (uint32_t)image->kernels.size,
@@ -180,7 +175,7 @@ static void write_microcode(struct nuc_cv *cv, const struct nuc_convert_options 
 }
 
 /* Addresses do not matter for the time of a call, but the order of calls may. */
-static struct nuc_neutron_fetches count_cycles(struct nuc_cv *cv, const struct nuc_npu_costs *costs)
+static struct nuc_neutron_fetches count_cycles(struct nuc_cv *cv)
 {
     struct nuc_npu_fetching f = {.bytes = 0};
 
@@ -190,7 +185,7 @@ static struct nuc_neutron_fetches count_cycles(struct nuc_cv *cv, const struct n
         uint64_t started = f.clock.now;
 
         nuc_mc_load(record, &r);
-        cv->calls[i].cycles = nuc_npu_fetching_step(costs, &f, &r) - started;
+        cv->calls[i].cycles = nuc_npu_fetching_step(cv->costs, &f, &r) - started;
     }
     return (struct nuc_neutron_fetches){f.bytes, f.clock.now - f.calls, f.dma.now - f.calls};
 }
@@ -222,7 +217,7 @@ struct nuc_neutron_image *nuc_convert_litert(struct nuc_context *cx, const struc
     cv.pool_boundaries = options && options->pool_boundaries;
     cv.revision_3 = options && options->revision_3;
     cv.revision = 3;
-    cv.costs = costs_of(options);
+    cv.costs = options && options->costs ? options->costs : &nuc_npus[NUC_NPU_N3_64];
     nuc_cv_merge(&cv);
     nuc_cv_make_views(&cv);
     nuc_cv_find_order(&cv);
@@ -243,7 +238,7 @@ struct nuc_neutron_image *nuc_convert_litert(struct nuc_context *cx, const struc
     }
     image->staging_size = cv.fetch ? nuc_cv_add_fetches(&cv) : 0;
     nuc_cv_assign_addresses(&cv, image);
-    image->fetches = count_cycles(&cv, costs_of(options));
+    image->fetches = count_cycles(&cv);
     /* A weights block and a kernels block always exist: their pointers are arguments of the driver. */
     if (cv.weights.size == 0)
         nuc_cv_weights_ref(&cv, "", 1);
