@@ -101,24 +101,36 @@ static bool operand_lies(const struct nuc_cv *cv, int32_t tensor, struct nuc_cv_
     return nuc_cv_strides(&rows, &place.layout, out->stride);
 }
 
-bool nuc_cv_turn(const struct nuc_cv *cv, const struct nuc_cv_node *n, struct nuc_cv_turned *out)
+/* from[i]: the operand's dimension that is `i` of a TRANSPOSE's result. False: the permutation does not lead there. */
+static bool permutation(const struct nuc_cv *cv, const struct nuc_cv_node *n, uint32_t from[NUC_MAX_RANK])
 {
     const struct nuc_lt_tensor *x = nuc_cv_x(cv, n), *y = nuc_cv_y(cv, n);
     int64_t perm[NUC_MAX_RANK];
-    struct nuc_cv_turned lies;
     uint32_t seen = 0;
 
-    out->rank = 0;
-    if (y->rank != x->rank || nuc_cv_integers(cv, n, 1, NUC_MAX_RANK, perm) != x->rank ||
-        !operand_lies(cv, n->input, &lies))
+    if (y->rank != x->rank || nuc_cv_integers(cv, n, 1, NUC_MAX_RANK, perm) != x->rank)
         return false;
     for (uint32_t i = 0; i < x->rank; i++) {
-        int32_t from = nuc_lt_axis(perm[i], x->rank);
-        if (from < 0 || (seen >> from & 1u) || y->shape[i] != x->shape[from])
+        int32_t axis = nuc_lt_axis(perm[i], x->rank);
+        if (axis < 0 || (seen >> axis & 1u) || y->shape[i] != x->shape[axis])
             return false;
-        seen |= 1u << from;
+        seen |= 1u << axis;
+        from[i] = (uint32_t)axis;
+    }
+    return true;
+}
+
+bool nuc_cv_turn(const struct nuc_cv *cv, const struct nuc_cv_node *n, struct nuc_cv_turned *out)
+{
+    uint32_t from[NUC_MAX_RANK];
+    struct nuc_cv_turned lies;
+
+    out->rank = 0;
+    if (!permutation(cv, n, from) || !operand_lies(cv, n->input, &lies))
+        return false;
+    for (uint32_t i = 0; i < nuc_cv_x(cv, n)->rank; i++) {
         for (uint32_t k = 0; k < lies.rank; k++) {
-            if (lies.of[k] != (uint32_t)from)
+            if (lies.of[k] != from[i])
                 continue;
             out->size[out->rank] = lies.size[k];
             out->stride[out->rank] = lies.stride[k];
@@ -196,7 +208,8 @@ static bool result_matrices(const struct nuc_cv *cv, const struct nuc_cv_node *n
 {
     const struct nuc_lt_tensor *y = nuc_cv_y(cv, n);
     int64_t columns = y->shape[y->rank - 1], rows = y->shape[y->rank - 2];
-    int64_t perm[NUC_MAX_RANK], stride[NUC_MAX_RANK];
+    int64_t stride[NUC_MAX_RANK];
+    uint32_t from[NUC_MAX_RANK];
     struct nuc_cv_place place;
 
     if (!nuc_cv_find_place(cv, n->output, &place))
@@ -207,17 +220,13 @@ static bool result_matrices(const struct nuc_cv *cv, const struct nuc_cv_node *n
         return true;
     }
     const struct nuc_cv_node *turn = &cv->nodes[n->turn - 1];
-    const struct nuc_lt_tensor *x = nuc_cv_x(cv, turn), *z = nuc_cv_y(cv, turn);
-    struct nuc_cv_turned lies = {.rank = x->rank};
-    if (z->rank != x->rank || nuc_cv_integers(cv, turn, 1, NUC_MAX_RANK, perm) != x->rank ||
-        !nuc_cv_strides(z, &place.layout, stride))
+    const struct nuc_lt_tensor *z = nuc_cv_y(cv, turn);
+    struct nuc_cv_turned lies = {.rank = z->rank};
+    if (!permutation(cv, turn, from) || !nuc_cv_strides(z, &place.layout, stride))
         return false;
-    for (uint32_t i = 0; i < x->rank; i++) {
-        int32_t from = nuc_lt_axis(perm[i], x->rank);
-        if (from < 0 || lies.size[from] != 0 || x->shape[from] != z->shape[i])
-            return false;
-        lies.size[from] = x->shape[from];
-        lies.stride[from] = stride[i];
+    for (uint32_t i = 0; i < z->rank; i++) {
+        lies.size[from[i]] = z->shape[i];
+        lies.stride[from[i]] = stride[i];
     }
     return order_matrices(y, &lies, out) && (columns == 1 || out->stride[2] == 1);
 }
