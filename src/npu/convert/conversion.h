@@ -209,10 +209,7 @@ struct nuc_mc_ref nuc_cv_output_ref(struct nuc_cv *cv);
 int32_t nuc_cv_out_pitch(const struct nuc_cv *cv);
 struct nuc_mc_ref nuc_cv_weights_ref(struct nuc_cv *cv, const void *data, size_t size); /* 16-byte aligned, shared */
 
-/*
- * Appends a call for the current node. The record's call words are filled in, and the node's last table is added where
- * the call can take one.
- */
+/* Appends a call for the current node. The record's call words are filled in, and the node's last table is added. */
 void nuc_cv_emit(struct nuc_cv *cv, uint32_t opcode, union nuc_mc_record *r);
 
 /* Appends a call whose record is complete. */

@@ -267,7 +267,11 @@ void nuc_cv_emit(struct nuc_cv *cv, uint32_t opcode, union nuc_mc_record *r)
 
     assert(size > 0 && cv->current != NULL && cv->current->whole == 0);
     r->call = (struct nuc_mc_call){first_word, size / 4, cv->current->index, cv->current->op->debug_handle};
-    if (cv->current->last_table && nuc_mc_result_of(r, &result)) {
+    /* Copies of weights are calls of their own. */
+    if (cv->current->last_table && opcode != NUC_MC_OP_FETCH && opcode != NUC_MC_OP_WAIT) {
+        if (!nuc_mc_result_of(r, &result))
+            nuc_fail(cv->cx, NUC_INTERNAL, "%s: a call of operator %u takes no table", cv->model->file,
+                     cv->current->index);
         struct nuc_mc_ref table = nuc_cv_weights_ref(cv, cv->current->last_table, 256);
         r->call.opcode |= NUC_MC_TABLE;
         r->call.words = nuc_mc_whole_size(r->call.opcode) / 4;
