@@ -164,16 +164,14 @@ void nuc_make_program(struct nuc_job *j)
     const struct nuc_options *o = &m->settings->o;
     struct nuc_program_memory_report memory = {.planned = 0};
     struct nuc_named_data named[] = {{.key = NUC_METADATA_KEY}, {.key = NUC_DECISION_KEY}};
-    struct nuc_program_options options = {.delegate_data = o->delegate_data,
-                                          .stack_traces = o->profile,
-                                          .labels = !o->reference_compat,
-                                          .keep_order = o->reference_compat,
-                                          .plan_delegate_scratch = o->plan_delegate_scratch,
-                                          .in_place = nuc_allows_in_place(m->settings),
-                                          .report = &memory};
+    struct nuc_program_options options = nuc_plan_options(m->settings);
 
     if (m->lowered == NULL)
         nuc_fail(j->c->cx, NUC_BAD_USAGE, "%s: is not lowered", m->graph->file);
+    options.delegate_data = o->delegate_data;
+    options.stack_traces = o->profile;
+    options.labels = !o->reference_compat;
+    options.report = &memory;
     nuc_add_io_constants(m, &options);
     nuc_check_value_orders(m->graph);
     struct nuc_banks banks;

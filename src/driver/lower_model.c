@@ -483,13 +483,20 @@ static void check_executorch_ops(const struct nuc_graph *g)
     }
 }
 
+struct nuc_program_options nuc_plan_options(const struct nuc_settings *s)
+{
+    return (struct nuc_program_options){.keep_order = s->o.reference_compat,
+                                        .plan_delegate_scratch = s->o.plan_delegate_scratch,
+                                        .in_place = nuc_allows_in_place(s)};
+}
+
 size_t nuc_plan_one_pool(const struct nuc_model *lowered)
 {
     struct nuc_context *cx = lowered->c->cx;
     struct nuc_arena *outer = nuc_push_arena(cx);
-    const struct nuc_program_options options = {.plan_delegate_scratch = true,
-                                                .keep_order = lowered->settings->o.reference_compat,
-                                                .in_place = nuc_allows_in_place(lowered->settings)};
+    struct nuc_program_options options = nuc_plan_options(lowered->settings);
+
+    options.plan_delegate_scratch = true;
     size_t size = nuc_plan_graph(nuc_graph_copy(lowered->graph), &options);
 
     nuc_pop_arena(cx, outer);
@@ -500,11 +507,11 @@ size_t nuc_plan_one_pool(const struct nuc_model *lowered)
 static size_t arena_with(struct nuc_job *j, const struct nuc_cortexm_options *options,
                          bool (*rewrite)(struct nuc_graph *, const struct nuc_cortexm_options *))
 {
-    const struct nuc_program_options plan = {.plan_delegate_scratch = j->m->settings->o.plan_delegate_scratch,
-                                             .in_place = nuc_allows_in_place(j->m->settings),
-                                             .plan_effort = 1 << 16};
+    struct nuc_program_options plan = nuc_plan_options(j->m->settings);
     struct nuc_arena *outer = nuc_push_arena(j->c->cx);
     struct nuc_graph *copy = nuc_graph_copy(j->m->graph);
+
+    plan.plan_effort = 1 << 16;
     const size_t size = rewrite == NULL || rewrite(copy, options) ? nuc_plan_graph(copy, &plan) : SIZE_MAX;
 
     nuc_pop_arena(j->c->cx, outer);

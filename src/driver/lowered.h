@@ -40,6 +40,9 @@ struct nuc_io_quantizations nuc_note_io(const struct nuc_model *m);
 /* Scale, zero point, range and type of each int8 input and output, under names software for ExecuTorch asks for. */
 void nuc_add_io_constants(const struct nuc_model *m, struct nuc_program_options *o);
 
+/* What a program is planned with: a plan that is to tell of a program's memory has the same. */
+struct nuc_program_options nuc_plan_options(const struct nuc_settings *s);
+
 /* Bytes of the arena of a lowered model with the scratch of delegates inside. */
 size_t nuc_plan_one_pool(const struct nuc_model *lowered);
 

@@ -193,13 +193,12 @@ struct writing {
 static void write_program(struct nuc_context *cx, void *arg)
 {
     struct writing *w = arg;
-    const struct nuc_settings *s = w->lowered->settings;
-    const struct nuc_program_options options = {.keep_order = s->o.reference_compat,
-                                                .in_place = nuc_allows_in_place(s),
-                                                .plan_effort = 1,
-                                                .report = &w->report};
+    struct nuc_program_options options = nuc_plan_options(w->lowered->settings);
 
     (void)cx;
+    options.plan_delegate_scratch = false;
+    options.plan_effort = 1;
+    options.report = &w->report;
     w->program = nuc_write_program(nuc_graph_copy(w->graph), &options);
 }
 

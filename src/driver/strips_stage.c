@@ -45,9 +45,9 @@ static size_t planned(struct search *s)
 {
     struct nuc_context *cx = s->j->c->cx;
     struct nuc_arena *outer = nuc_push_arena(cx);
-    const struct nuc_program_options options = {.plan_delegate_scratch = s->j->m->settings->o.plan_delegate_scratch,
-                                                .in_place = nuc_allows_in_place(s->j->m->settings),
-                                                .plan_effort = PLAN_EFFORT};
+    struct nuc_program_options options = nuc_plan_options(s->j->m->settings);
+
+    options.plan_effort = PLAN_EFFORT;
     size_t size = nuc_plan_graph(cut(s), &options);
 
     nuc_pop_arena(cx, outer);
