@@ -102,9 +102,9 @@ struct nuc_mc_call {
 /*
  * FULLY_CONNECTED and BATCH_MATMUL: out[b, r, c] = sum over k of lhs[b, r, k] * rhs[b, c, k]; strides in elements.
  * `has_bias` 0: the bias operand is ignored. `per_channel` 1: a requant pair a column, else one.
- * out_pitch: bytes from one row of the output to the next, also across batches, 0: columns. With inner > 0, which divides
- * batches, batch b is b % inner of b / inner: its matrices lie (b / inner) * batch_stride + (b % inner) * inner_stride
- * from the first, those of the output, too.
+ * out_pitch: bytes from one row of the output to the next, also across batches, 0: columns. With inner > 0, which
+ * divides batches, batch b is b % inner of b / inner: its matrices lie (b / inner) * batch_stride + (b % inner) *
+ * inner_stride from the first, those of the output, too.
  */
 #define NUC_MC_MATMUL_FIELDS(R, I, D)                                                                                  \
     R(lhs) R(rhs) R(output) R(bias) R(requant)                                                                         \
@@ -175,7 +175,8 @@ struct nuc_mc_call {
 
 /*
  * GATHER: dense output of `unit` bytes for each index of `shape`; the source is at the sum over axes of an int32 byte
- * offset from the axis' table; the tables follow each other at `table`. Mirror pads, nearest-neighbor resizes.
+ * offset from the axis' table; the tables follow each other at `table`. Mirror pads, nearest-neighbor resizes,
+ * slices that are joined.
  */
 #define NUC_MC_GATHER_FIELDS(R, I, D) R(input) R(output) R(table) I(rank) I(unit) D(shape)
 

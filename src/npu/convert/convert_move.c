@@ -136,7 +136,7 @@ void nuc_cv_emit_pad(struct nuc_cv *cv, const struct nuc_cv_node *n)
     emit_move(cv, n->input, &v);
 }
 
-/* The last dimension whose source positions are their own indices becomes the unit. */
+/* `unit` bytes for each index of `shape`; tables: where they are in the source, by dimension. */
 static void emit_gather(struct nuc_cv *cv, const struct nuc_cv_node *n, int32_t rank, const int32_t *shape,
                         int32_t unit, const int32_t *tables, size_t entries)
 {
@@ -262,6 +262,7 @@ void nuc_cv_emit_mirror_pad(struct nuc_cv *cv, const struct nuc_cv_node *n)
         for (int32_t i = 0; i < y->shape[d]; i++)
             tables[at++] = (int32_t)(mirrored(i - before, x->shape[d], edge) * stride[d]);
     }
+    /* The last dimension becomes the unit where its source positions are its own indices. */
     bool dense = pads[2 * x->rank - 2] == 0 && pads[2 * x->rank - 1] == 0;
     int32_t rank = (int32_t)x->rank;
     int32_t unit = dense && rank > 1 ? y->shape[rank - 1] : 1;
