@@ -258,17 +258,30 @@ bool nuc_fold_layer_scales(struct nuc_graph *g)
 
 /* ---- batch norms alone ---- */
 
-bool nuc_batch_norm_factors(struct nuc_graph *g, struct nuc_node *norm, float **scales, float **shifts)
+static bool read_any_norm(struct nuc_graph *g, struct nuc_node *norm, struct norm *n)
 {
     const struct nuc_meta *in = &nuc_operand(g, norm, NORM(input))->vals[0];
+
+    return in->rank >= 2 && in->sizes[1] >= 1 && in->dtype == NUC_F32 && read_norm(g, norm, (size_t)in->sizes[1], n);
+}
+
+static float *shifts_of(struct nuc_graph *g, const struct norm *n, const float *scales)
+{
+    float *shifts = nuc_alloc_array(g->cx, n->channels, sizeof *shifts);
+
+    for (size_t c = 0; c < n->channels; c++)
+        shifts[c] = (n->beta != NULL ? n->beta[c] : 0.0f) - n->mean[c] * scales[c];
+    return shifts;
+}
+
+bool nuc_batch_norm_factors(struct nuc_graph *g, struct nuc_node *norm, float **scales, float **shifts)
+{
     struct norm n;
 
-    if (in->rank < 2 || in->sizes[1] < 1 || in->dtype != NUC_F32 || !read_norm(g, norm, (size_t)in->sizes[1], &n))
+    if (!read_any_norm(g, norm, &n))
         return false;
     *scales = scales_of(g, &n);
-    *shifts = nuc_alloc_array(g->cx, n.channels, sizeof **shifts);
-    for (size_t c = 0; c < n.channels; c++)
-        (*shifts)[c] = (n.beta != NULL ? n.beta[c] : 0.0f) - n.mean[c] * (*scales)[c];
+    *shifts = shifts_of(g, &n, *scales);
     return true;
 }
 
@@ -296,16 +309,13 @@ static bool sums_channels(const struct layer *l, uint32_t channel)
  * which the narrow ones would have few steps, and a layer's weights one for each output, in which those of the wide
  * ones would.
  */
-static bool is_unlike(struct nuc_graph *g, const struct nuc_node *norm)
+static bool is_unlike(const struct norm *n)
 {
     double most = 0, least = (double)INFINITY;
-    struct norm n;
 
-    if (!read_norm(g, norm, (size_t)nuc_operand(g, norm, NORM(input))->vals[0].sizes[1], &n))
-        return false;
-    for (size_t c = 0; c < n.channels; c++) {
-        double deviation = 1 / (double)reciprocal_deviation(&n, c);
-        most = fmax(most, fabs((double)n.mean[c]) + 3 * deviation);
+    for (size_t c = 0; c < n->channels; c++) {
+        double deviation = 1 / (double)reciprocal_deviation(n, c);
+        most = fmax(most, fabs((double)n->mean[c]) + 3 * deviation);
         least = fmin(least, deviation);
     }
     return most > MOST_UNLIKE * least;
@@ -320,11 +330,12 @@ static bool fold_into_reader(struct nuc_graph *g, struct nuc_node *norm)
     uint32_t channel = 1;
     struct nuc_node *last = moved(norm, &channel);
     struct layer l;
-    float *scales, *shifts;
+    struct norm n;
 
     if (last->n_users != 1 || !read_layer(g, last->users[0], &l) || nuc_arg_node(l.node, NUC_CONV_INPUT) != last ||
-        !sums_channels(&l, channel) || !nuc_batch_norm_factors(g, norm, &scales, &shifts) || is_unlike(g, norm))
+        !sums_channels(&l, channel) || !read_any_norm(g, norm, &n) || is_unlike(&n))
         return false;
+    const float *scales = scales_of(g, &n), *shifts = shifts_of(g, &n, scales);
     const struct nuc_meta *w = &l.weight->vals[0];
     const size_t rows = l.channels, columns = (size_t)nuc_elements(w) / rows, taps = columns / (size_t)w->sizes[1];
     const float *old = nuc_const_contiguous(g, l.weight);
