@@ -11,12 +11,11 @@
 struct nuc_scope {
     struct nuc_json graph, tensor_values;
 
-    /* Inside of another graph names stand for these nodes, NULL before they are made. At the top the graph knows. */
-    bool is_region;
+    bool is_region;   /* inside of another graph */
     bool has_complex; /* one of its values is complex */
     size_t n_values;
-    uint32_t *tokens; /* of the values in tensor_values, in order */
-    struct nuc_node **nodes;
+    uint32_t *tokens;        /* of the values in tensor_values, in order */
+    struct nuc_node **nodes; /* that these names stand for, NULL before they are made */
 };
 
 /* Operators of names that were met, by their hash: archives have few of them many times. */
@@ -230,6 +229,9 @@ _Noreturn void nuc_fail_unknown(struct nuc_importer *im, const struct nuc_json *
 /* A name for a new value; fails when it is empty or taken. nuc_name_value() says which node has it. */
 const char *nuc_unused_name(const struct nuc_importer *im, const struct nuc_json *name);
 void nuc_name_value(const struct nuc_importer *im, const char *name, struct nuc_node *node);
+
+/* What the graph that is read calls `name`; NULL: nothing so far. */
+struct nuc_node *nuc_find_value(const struct nuc_importer *im, const char *name);
 
 /* The node of that name, which stands in front of this; of a complex value the part that is being read. */
 struct nuc_node *nuc_named_value(struct nuc_importer *im, const struct nuc_json *name);

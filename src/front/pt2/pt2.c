@@ -169,6 +169,7 @@ static void add_placeholder(struct nuc_importer *im, size_t index, const struct 
         nuc_json_fail(&input, NUC_BAD_INPUT, "is not the input '%s' of the signature", text);
     struct nuc_tensor_meta t = nuc_value_meta(im, text, &name);
     struct nuc_node *node = nuc_add_node(im->g, NULL, NUC_OP_PLACEHOLDER, text);
+    nuc_name_value(im, text, node);
     node->input_kind = kind;
     nuc_set_val(im->g, node, &t.meta);
     if (kind != NUC_USER_INPUT) {
@@ -277,7 +278,7 @@ static void add_output(struct nuc_importer *im, const struct nuc_json *signature
         if (strcmp(value.key, "as_tensor") != 0)
             nuc_json_fail(&value, NUC_UNSUPPORTED, "the output is not a tensor: return tensors only");
         struct nuc_json name = nuc_json_field(&value, "name");
-        if (im->is_cut && nuc_find_node(im->g, nuc_json_string(&name)) == NULL)
+        if (im->is_cut && nuc_find_value(im, nuc_json_string(&name)) == NULL)
             continue;
         values[count] = nuc_output_value(im, &name);
         if (values[count]->is_tuple)

@@ -32,9 +32,7 @@ static void add_result(struct nuc_importer *im, const struct nuc_json *tensor)
 static void add_read(struct nuc_importer *im, const struct nuc_json *tensor)
 {
     struct nuc_json name = nuc_json_field(tensor, "name");
-    const char *text = nuc_json_string(&name);
-    struct nuc_node **slot = im->scope->is_region ? nuc_scope_slot(im->scope, text) : NULL;
-    struct nuc_node *node = slot != NULL ? *slot : im->scope->is_region ? NULL : nuc_find_node(im->g, text);
+    struct nuc_node *node = nuc_find_value(im, nuc_json_string(&name));
 
     if (node == NULL || node->is_tuple || nuc_is_placeholder(node))
         return;
@@ -129,14 +127,14 @@ void nuc_import_or_cut(struct nuc_importer *im, const struct nuc_json *node,
                                                 .text = text});
     }
     struct nuc_json inputs = nuc_json_field(node, "inputs"), outputs = nuc_json_field(node, "outputs");
+    for (size_t i = 0, count = nuc_json_count(&outputs); i < count; i++) {
+        struct nuc_json item = nuc_json_item(&outputs, i);
+        each_tensor(im, &item, add_result);
+    }
     for (size_t i = 0, count = nuc_json_count(&inputs); i < count; i++) {
         struct nuc_json input = nuc_json_item(&inputs, i);
         struct nuc_json arg = nuc_json_field(&input, "arg");
         each_tensor(im, &arg, add_read);
-    }
-    for (size_t i = 0, count = nuc_json_count(&outputs); i < count; i++) {
-        struct nuc_json item = nuc_json_item(&outputs, i);
-        each_tensor(im, &item, add_result);
     }
     im->is_cut = true;
 }

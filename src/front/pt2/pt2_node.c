@@ -94,12 +94,17 @@ struct nuc_op_form nuc_pt2_find_op(struct nuc_known_ops *known, const char *name
 
 /* ---- results ---- */
 
+struct nuc_node *nuc_find_value(const struct nuc_importer *im, const char *name)
+{
+    struct nuc_node **slot = nuc_scope_slot(im->scope, name);
+
+    return slot != NULL ? *slot : NULL;
+}
+
 struct nuc_node *nuc_named_value(struct nuc_importer *im, const struct nuc_json *name)
 {
     const char *text = nuc_json_string(name);
-    struct nuc_node **slot = im->scope->is_region ? nuc_scope_slot(im->scope, text) : NULL;
-    struct nuc_node *node = slot != NULL ? *slot : im->scope->is_region ? NULL : nuc_find_node(im->g, text);
-
+    struct nuc_node *node = nuc_find_value(im, text);
     const bool found = node != NULL && node->n_vals != 0; /* 0: the node itself, whose arguments are being read */
     im->misses_value |= !found;
     if (!found)
@@ -145,18 +150,12 @@ const char *nuc_unused_name(const struct nuc_importer *im, const struct nuc_json
 
     if (text[0] == '\0')
         nuc_json_fail(name, NUC_BAD_INPUT, "the name is empty");
-    struct nuc_node **slot = nuc_scope_slot(im->scope, text);
-    struct nuc_node *named = slot != NULL ? *slot : NULL;
-    if (named == NULL && !im->scope->is_region) {
-        named = nuc_find_node(im->g, text);
-        /* A graph inside of this one has the same name for a value of its own. */
-        if (slot != NULL && named != NULL && !nuc_is_placeholder(named)) {
-            nuc_rename(im->g, named, nuc_format(im->cx, "%s_inside", text));
-            named = NULL;
-        }
-    }
-    if (named != NULL)
+    struct nuc_node *other = im->scope->is_region ? NULL : nuc_find_node(im->g, text);
+    if (nuc_find_value(im, text) != NULL || (other != NULL && nuc_is_placeholder(other)))
         nuc_json_fail(name, NUC_BAD_INPUT, "the name '%s' is used twice", text);
+    /* A graph inside of this one has the same name for a value of its own. */
+    if (other != NULL)
+        nuc_rename(im->g, other, nuc_format(im->cx, "%s_inside", text));
     return text;
 }
 
