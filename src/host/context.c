@@ -238,6 +238,7 @@ static struct chunk *take_spare(struct nuc_context *cx, size_t usable)
         if (c->size < usable || c->size - usable > usable / SPARE_FIT)
             continue;
         *at = c->next;
+        *c = (struct chunk){.size = c->size};
         return c;
     }
     return NULL;
@@ -246,26 +247,30 @@ static struct chunk *take_spare(struct nuc_context *cx, size_t usable)
 static struct chunk *fresh_chunk(struct nuc_context *cx, size_t usable, bool zeros)
 {
     const size_t size = sizeof(struct chunk) + usable;
+    struct chunk *c;
 
-    return zeros ? calloc(1, size) : cx->allocator.allocate(cx->allocator.user, NULL, size);
+    give_back_spare(cx, usable);
+    while ((c = zeros ? calloc(1, size) : cx->allocator.allocate(cx->allocator.user, NULL, size)) == NULL) {
+        if (cx->spare == NULL)
+            out_of_memory(cx, usable);
+        nuc_give_back_spare(cx);
+    }
+    if (zeros)
+        ask_for_huge_pages(c, size);
+    *c = (struct chunk){.size = usable, .zeros = zeros};
+    return c;
 }
 
+/* Of zeros, or in place of one a spare one, of which nuc_alloc_in() clears what it gives out. */
 static struct chunk *add_chunk(struct nuc_context *cx, struct chunk **list, size_t usable, bool zeros)
 {
     end_if_interrupted(cx);
     if (usable > SIZE_MAX - sizeof(struct chunk))
         out_of_memory(cx, usable);
-    give_back_spare(cx, usable);
-    struct chunk *c = fresh_chunk(cx, usable, zeros);
-    if (c == NULL && cx->spare != NULL) {
-        nuc_give_back_spare(cx);
-        c = fresh_chunk(cx, usable, zeros);
-    }
+    struct chunk *c = zeros ? take_spare(cx, usable) : NULL;
     if (c == NULL)
-        out_of_memory(cx, usable);
-    if (zeros)
-        ask_for_huge_pages(c, sizeof *c + usable);
-    *c = (struct chunk){.next = *list, .size = usable, .zeros = zeros};
+        c = fresh_chunk(cx, usable, zeros);
+    c->next = *list;
     *list = c;
     return c;
 }
@@ -275,13 +280,6 @@ static struct chunk *add_large(struct nuc_context *cx, struct nuc_arena *arena, 
 {
     if (size > SIZE_MAX - BIG_ALIGNMENT)
         out_of_memory(cx, size);
-    end_if_interrupted(cx);
-    struct chunk *c = take_spare(cx, size + BIG_ALIGNMENT);
-    if (c != NULL) {
-        *c = (struct chunk){.next = arena->large, .size = c->size};
-        arena->large = c;
-        return c;
-    }
     return add_chunk(cx, &arena->large, size + BIG_ALIGNMENT, cx->allocator.allocate == default_allocate);
 }
 
