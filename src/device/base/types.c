@@ -20,6 +20,10 @@ static const char dtype_names[NUC_DTYPE_COUNT][sizeof "bfloat16"] = {
 #undef DTYPE_NAME
 };
 
+#define DTYPE_FITS(enumerator, name, size) _Static_assert(sizeof name <= sizeof dtype_names[0], name " does not fit");
+NUC_DTYPES(DTYPE_FITS)
+#undef DTYPE_FITS
+
 static const uint8_t dtype_sizes[NUC_DTYPE_COUNT] = {
 #define DTYPE_SIZE(enumerator, name, size) [enumerator] = (size),
     NUC_DTYPES(DTYPE_SIZE)
