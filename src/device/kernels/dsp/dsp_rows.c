@@ -1,4 +1,4 @@
-/* The loops of dsp_rows.h for machines without the DSP extension; dsp_rows_m33.S has it for the others. */
+/* The loops of dsp_rows.h for machines without the DSP extension; dsp_rows_m33.S has them for the others. */
 #include "device/kernels/dsp/dsp_rows.h"
 
 #ifndef __ARM_FEATURE_DSP
