@@ -428,13 +428,23 @@ static uint32_t version_of(const struct nuc_neutron_image *image)
     return nuc_load_u32(image->microcode.data + 4 * NUC_MC_WORD_VERSION);
 }
 
-struct fetch_case {
-    uint32_t seed, n_staged;
+struct random_case {
+    uint32_t seed, found; /* what the check counts */
 };
+
+/* Returns what was found in networks of that many seeds. */
+static uint32_t check_seeds(void (*check)(struct nuc_context *cx, void *arg), uint32_t count)
+{
+    struct random_case c = {0, 0};
+
+    for (c.seed = 1; c.seed <= count; c.seed++)
+        run_in_context(check, &c);
+    return c.found;
+}
 
 static void compare_fetched(struct nuc_context *cx, void *arg)
 {
-    struct fetch_case *c = arg;
+    struct random_case *c = arg;
     struct nuc_ltb *d = random_net(cx, c->seed);
     const struct nuc_convert_options fetch = {.fetch_constants = true};
     struct nuc_neutron_image *plain = converted(d), *fetched = nuc_convert_litert(cx, d->model, &fetch);
@@ -444,7 +454,7 @@ static void compare_fetched(struct nuc_context *cx, void *arg)
     assert_int_equal(fetched->scratch_size, plain->scratch_size);
     assert_true(fetched->staging_size <= nuc_align_up(fetched->weights.size, NUC_MC_ALIGNMENT));
     assert_int_equal(fetched->staging_size > 0, fetched->n_calls > plain->n_calls);
-    c->n_staged += fetched->staging_size > 0;
+    c->found += fetched->staging_size > 0;
 }
 
 /* Weights that are copied while other calls compute give the same bytes. */
@@ -452,12 +462,9 @@ static void fetching_keeps_bytes(void **state)
 {
     const NeutronConfig copies = {start_copy, end_copy};
     const NeutronConfig none = {NULL, NULL};
-    struct fetch_case c = {0, 0};
 
     assert_int_equal(neutronSetConfig((NeutronConfig *)(uintptr_t)&copies), ENONE);
-    for (c.seed = 1; c.seed <= 200; c.seed++)
-        run_in_context(compare_fetched, &c);
-    assert_true(c.n_staged > 100);
+    assert_true(check_seeds(compare_fetched, 200) > 100);
     assert_int_equal(neutronSetConfig((NeutronConfig *)(uintptr_t)&none), ENONE);
 }
 
@@ -488,14 +495,9 @@ static void fetching_begins_early(struct nuc_context *cx, void *arg)
     assert_int_equal(version_of(b), NUC_MC_VERSION_3);
 }
 
-struct merge_case {
-    uint32_t seed;
-    uint32_t saved; /* calls */
-};
-
 static void compare_merged(struct nuc_context *cx, void *arg)
 {
-    struct merge_case *c = arg;
+    struct random_case *c = arg;
     struct nuc_ltb *d = random_net(cx, c->seed);
     struct nuc_neutron_image *merged = converted(d), *separate;
     struct nuc_span last = run_image(d, merged), all;
@@ -507,16 +509,12 @@ static void compare_merged(struct nuc_context *cx, void *arg)
     assert_int_equal(separate->n_calls, separate_calls(d));
     assert_true(merged->n_calls <= separate->n_calls);
     assert_true(merged->scratch_size >= merged->scratch_bound);
-    c->saved += separate->n_calls - merged->n_calls;
+    c->found += separate->n_calls - merged->n_calls;
 }
 
 static void merging_keeps_bytes(void **state)
 {
-    struct merge_case c = {0, 0};
-
-    for (c.seed = 1; c.seed <= 400; c.seed++)
-        run_in_context(compare_merged, &c);
-    assert_true(c.saved > 400);
+    assert_true(check_seeds(compare_merged, 400) > 400);
 }
 
 /* pad, conv, relu of one quantization, reshape: one call. */
@@ -770,10 +768,6 @@ static void pixels_are_channels(struct nuc_context *cx, void *arg)
     }
 }
 
-struct wide_case {
-    uint32_t seed, n_gain;
-};
-
 /* A scale for each of the channels that the last operator computes. */
 static void set_scales(struct nuc_ltb *d, int32_t channels)
 {
@@ -790,7 +784,7 @@ static void set_scales(struct nuc_ltb *d, int32_t channels)
 /* Any such convolution, behind a pad or not, with any clamp. */
 static void compare_wide(struct nuc_context *cx, void *arg)
 {
-    struct wide_case *c = arg;
+    struct random_case *c = arg;
     struct nuc_ltb *d = net_new(cx, c->seed);
     struct wide_conv v = {.h = random_in(&seed, 1, 40), .c = random_in(&seed, 1, 6), .out_c = random_in(&seed, 1, 20)};
 
@@ -805,16 +799,12 @@ static void compare_wide(struct nuc_context *cx, void *arg)
     last_op(d)->options.conv.activation = random_activation();
     if (next_random(&seed) % 2)
         set_scales(d, v.out_c);
-    c->n_gain += gains_by_pixels(d);
+    c->found += gains_by_pixels(d);
 }
 
 static void pixels_keep_bytes(void **state)
 {
-    struct wide_case c = {0, 0};
-
-    for (c.seed = 1; c.seed <= 400; c.seed++)
-        run_in_context(compare_wide, &c);
-    assert_true(c.n_gain > 50);
+    assert_true(check_seeds(compare_wide, 400) > 50);
 }
 
 /* Slices of one tensor, one behind the other, are one gather, also along several dimensions and of a slice. */
