@@ -103,16 +103,7 @@ static double error_of_requantization(struct steps from, double to)
 
 /* ---- groups ---- */
 
-/* Points of the group, and those of them that moves alone make of `node`, itself included. */
-static uint32_t points_of(const struct nuc_calibration *c, uint32_t group)
-{
-    uint32_t count = 0;
-
-    for (uint32_t i = 0; i < c->n_points; i++)
-        count += c->points[i].group == group;
-    return count;
-}
-
+/* Points of the group that moves alone make of `node`, itself included. */
 static uint32_t moved_points(const struct nuc_calibration *c, const struct nuc_node *node, uint32_t group)
 {
     uint32_t count = 1;
@@ -123,6 +114,15 @@ static uint32_t moved_points(const struct nuc_calibration *c, const struct nuc_n
             count += moved_points(c, user, group);
     }
     return count;
+}
+
+static bool makes_group(const struct nuc_calibration *c, const struct nuc_node *node, uint32_t group)
+{
+    uint32_t count = 0;
+
+    for (uint32_t i = 0; i < c->n_points; i++)
+        count += c->points[i].group == group;
+    return count == moved_points(c, node, group);
 }
 
 /* ---- functions whose steps are given ---- */
@@ -154,7 +154,7 @@ static void narrow_results(struct nuc_calibration *c, const struct nuc_node *n)
     const struct nuc_node *x = nuc_arg_node(n, NUC_SELF);
     uint32_t to = c->observed[n->id].output, from = x == NULL ? NUC_NO_GROUP : nuc_observed_group(c, x, n);
 
-    if (to == NUC_NO_GROUP || from == NUC_NO_GROUP || from == to || points_of(c, to) != moved_points(c, n, to))
+    if (to == NUC_NO_GROUP || from == NUC_NO_GROUP || from == to || !makes_group(c, n, to))
         return;
     struct nuc_observer *value = c->observers[from], *result = c->observers[to];
     if (!is_affine(&value->spec) || !value->seen || value->n != 1 || result->spec.kind != NUC_QSPEC_FIXED ||
@@ -191,7 +191,7 @@ static bool has_own_group(const struct nuc_calibration *c, const struct nuc_node
         if (c->observed[c->points[i].node->id].output == group && c->points[i].group != group)
             return false;
     }
-    return points_of(c, group) == moved_points(c, node, group);
+    return makes_group(c, node, group);
 }
 
 static bool has_steps(const struct nuc_observer *value)
@@ -228,8 +228,7 @@ static void adopt_scaled(struct nuc_calibration *c, const struct nuc_node *mul)
     uint32_t to = c->observed[mul->id].output, from = x == NULL ? NUC_NO_GROUP : nuc_observed_group(c, x, mul);
     const struct nuc_node *maker = from == NUC_NO_GROUP ? NULL : read_once(c, x, from);
 
-    if (!(factor > 0) || maker == NULL || to == NUC_NO_GROUP || from == to ||
-        points_of(c, from) != moved_points(c, maker, from))
+    if (!(factor > 0) || maker == NULL || to == NUC_NO_GROUP || from == to || !makes_group(c, maker, from))
         return;
     struct nuc_observer *value = c->observers[from], *product = c->observers[to];
     if (is_affine(&value->spec) && is_affine(&product->spec) && value->seen && product->seen)
@@ -248,7 +247,7 @@ static void adopt_multiple(struct nuc_calibration *c, const struct nuc_node *nod
     const struct nuc_node *x = node->op == NUC_OP_NEG ? nuc_arg_node(node, NUC_SELF) : scaled_value(c, node, &factor);
     uint32_t to = c->observed[node->id].output, from = x == NULL ? NUC_NO_GROUP : nuc_observed_group(c, x, node);
 
-    if (to == NUC_NO_GROUP || from == NUC_NO_GROUP || from == to || !has_own_group(c, node, to))
+    if (to == NUC_NO_GROUP || from == NUC_NO_GROUP || from == to)
         return;
     const struct nuc_observer *value = c->observers[from];
     struct nuc_observer *result = c->observers[to];
@@ -256,7 +255,7 @@ static void adopt_multiple(struct nuc_calibration *c, const struct nuc_node *nod
         return;
     double size = (double)value->scale[0] * fabs((double)factor);
     bool is_whole = c->relevant == NULL || (isinf(c->relevant[node->id].min) && isinf(c->relevant[node->id].max));
-    if (is_whole && (double)result->scale[0] >= MUCH_FINER * size)
+    if (is_whole && (double)result->scale[0] >= MUCH_FINER * size && has_own_group(c, node, to))
         take(result, size, factor > 0 ? value->zero_point[0] : -1 - value->zero_point[0]);
 }
 
@@ -270,7 +269,7 @@ static void adopt_gated(struct nuc_calibration *c, const struct nuc_node *mul)
         if (gate == NULL || x == NULL || gate == x || !c->gates[gate->id] || to == NUC_NO_GROUP)
             continue;
         uint32_t from = nuc_observed_group(c, x, mul);
-        if (from == NUC_NO_GROUP || from == to || points_of(c, to) != moved_points(c, mul, to))
+        if (from == NUC_NO_GROUP || from == to || !makes_group(c, mul, to))
             return;
         const struct nuc_observer *value = c->observers[from];
         struct nuc_observer *product = c->observers[to];
@@ -319,7 +318,7 @@ static void adopt_compared(struct nuc_calibration *c, const struct nuc_node *nod
         return;
     struct nuc_observer *o = c->observers[group];
     if (!is_affine(&o->spec) || !o->seen || o->n != 1 || !compared_number(c, node, group, &number) ||
-        points_of(c, group) != moved_points(c, node, group))
+        !makes_group(c, node, group))
         return;
     double size = fmax((double)o->scale[0] / FINER, fabs((double)number) / MOST_STEPS);
     if (size < (double)o->scale[0])
