@@ -57,7 +57,7 @@ bool nuc_may_widen(const struct nuc_job *j)
     bool mixed = s->o.activations == NUC_ACTIVATIONS_MIXED && !s->judges;
 
     return (j->samples != NULL || nuc_has_samples(j->source)) && j->m->widened < (mixed ? 2 : 1) && !s->trial &&
-           (!s->narrow || !s->judges || mixed) && !(s->without & NUC_STEP_WIDTH) && !s->o.reference_compat &&
+           !(s->narrow && s->judges) && !(s->without & NUC_STEP_WIDTH) && !s->o.reference_compat &&
            s->o.accuracy != NUC_ACCURACY_FAST && s->o.observer == NUC_OBSERVE_AUTO;
 }
 
@@ -215,11 +215,10 @@ static struct nuc_width_costs costs_of(const struct nuc_settings *s, enum nuc_wi
 static const struct nuc_width_costs beside_int8 = {600, 18, 15, 0.6, 0, 16, false, true};
 
 struct widening {
-    struct nuc_model *m; /* prepared and calibrated */
-    const struct nuc_width_search *search;
-    bool beyond;          /* less than a fair error is looked for */
-    struct outcome int8;  /* without wider numbers */
-    enum nuc_width width; /* of these */
+    struct nuc_model *m;                   /* prepared and calibrated */
+    const struct nuc_width_search *search; /* NULL: there is nothing to gain */
+    struct outcome int8;                   /* without wider numbers */
+    enum nuc_width width;                  /* of these */
     struct nuc_width_costs costs;
 };
 
@@ -232,7 +231,8 @@ static bool fits(const struct widening *w, const struct outcome *o)
 /* Unless the user asks for int16: the first surely gains what is worth looking for, and what its cycles have to. */
 static bool pays(const struct widening *w, const struct outcome *with, const struct outcome *without)
 {
-    return fits(w, with) && gains(with, without, nuc_worthwhile(w->int8.error, w->beyond, false), whole) &&
+    return fits(w, with) &&
+           gains(with, without, nuc_worthwhile(w->int8.error, nuc_width_goes_beyond(w->search), false), whole) &&
            gains(with, without, price(with, without), felt);
 }
 
@@ -322,11 +322,12 @@ static bool find_mixed(const struct widening *w, bool *wide, struct outcome *out
 
 static bool find_any_worth(const struct widening *w, bool *wide, struct outcome *out)
 {
+    const bool beyond = nuc_width_goes_beyond(w->search);
     /* Or trials have not found any that is worth it. */
-    const bool is_fair = w->m->settings->narrow || (w->beyond && !(w->int8.error > NUC_FAIR_ERROR));
+    const bool is_fair = w->m->settings->narrow || (beyond && !(w->int8.error > NUC_FAIR_ERROR));
     const bool found = !is_fair && find_worth(w, false, false, wide, out);
 
-    return (w->beyond && find_worth(w, true, found, wide, out)) || found;
+    return (beyond && find_worth(w, true, found, wide, out)) || found;
 }
 
 static bool find(const struct widening *w, bool *wide, struct outcome *out)
@@ -502,7 +503,7 @@ static struct choice find_widths(struct widening *w)
 {
     struct choice best = {.wide = NULL}, own;
 
-    if (!is_mixed(w->m) && (w->int8.error > NUC_FAIR_ERROR || w->beyond))
+    if (!is_mixed(w->m) && (w->int8.error > NUC_FAIR_ERROR || nuc_width_goes_beyond(w->search)))
         best = look_for(w, NUC_WIDTH_FLOAT);
     if (!has_int16(w->m->settings))
         return best;
@@ -608,9 +609,7 @@ void nuc_widen_model(struct nuc_job *j)
     bool any = !is_mixed(m) && widen_states(j);
     /* Of states single samples tell too little. */
     bool beyond = !m->settings->judges && nuc_n_states(g) == 0;
-    if (!m->settings->narrow || !m->settings->judges || is_mixed(m))
-        w.search = nuc_width_search_new(m->calibration, m->settings->o.io == NUC_IO_INT8, beyond);
-    w.beyond = w.search != NULL && nuc_width_goes_beyond(w.search);
+    w.search = nuc_width_search_new(m->calibration, m->settings->o.io == NUC_IO_INT8, beyond);
     if (!widen_values(&w) && !any && !again)
         return;
     nuc_scale_channels(g, m->calibration);
