@@ -294,15 +294,13 @@ static bool multiply_computed(factors *f, struct nuc_node *n)
     uint32_t rows = (uint32_t)1 << (a->rank - 2), columns = (uint32_t)1 << (a->rank - 1);
     if (nuc_labels_are_pinned(f->sets, a)) {
         f->labels[n->id][0] = nuc_labels_even(f->sets, b, rows);
-        return true;
-    }
-    if (nuc_labels_are_pinned(f->sets, b)) {
+    } else if (nuc_labels_are_pinned(f->sets, b)) {
         f->labels[n->id][0] = nuc_labels_even(f->sets, a, columns);
-        return true;
+    } else {
+        a = nuc_labels_even(f->sets, a, rows | columns);
+        f->labels[n->id][0] = nuc_labels_join(f->sets, a, nuc_labels_even(f->sets, b, rows | columns));
+        f->labels[n->id][0]->squared = true;
     }
-    a = nuc_labels_even(f->sets, a, rows | columns);
-    f->labels[n->id][0] = nuc_labels_join(f->sets, a, nuc_labels_even(f->sets, b, rows | columns));
-    f->labels[n->id][0]->squared = true;
     return true;
 }
 
@@ -368,10 +366,8 @@ static bool pass(factors *f, struct nuc_node *n)
                 return false;
             for (uint32_t d = 0; d < NUC_MAX_RANK && d < n->vals[v].rank && count > 1; d++)
                 filled_by_several |= (uint32_t)(from->vals[0].sizes[d] != n->vals[v].sizes[d]) << d;
-            bool squared = part->squared;
             if (!nuc_is_same_place(&map, &from->vals[0], &n->vals[v]))
                 part = nuc_labels_follow(f->sets, part, &map, &from->vals[0], &n->vals[v], filled_by_several);
-            part->squared = squared;
             out = out == NULL ? part : nuc_labels_join(f->sets, out, part);
         }
         f->labels[n->id][v] = out;

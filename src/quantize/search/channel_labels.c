@@ -208,6 +208,7 @@ struct nuc_channel_labels *nuc_labels_follow(struct nuc_label_sets *s, const str
 {
     int64_t sizes[NUC_MAX_RANK], index[NUC_MAX_RANK] = {0}, source[NUC_MAX_RANK] = {0};
     struct nuc_axis_map varying = *map;
+    const bool squared = l->squared;
     uint32_t joined = 0;
     size_t i = 0;
 
@@ -225,6 +226,7 @@ struct nuc_channel_labels *nuc_labels_follow(struct nuc_label_sets *s, const str
     for (uint32_t d = 0; d < to->rank; d++)
         sizes[d] = dims >> d & 1 ? to->sizes[d] : 1;
     struct nuc_channel_labels *out = make(s, to->rank, sizes);
+    out->squared = squared;
     if (out->count == 0)
         return out;
     do {
