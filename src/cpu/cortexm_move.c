@@ -332,7 +332,7 @@ bool nuc_cm_lower_pad(struct nuc_cm *c, struct nuc_node *node)
 /* ---- copies ---- */
 
 /* Truth values as numbers, if no table has them: in int8 they are whole already. */
-static bool lower_truth(struct nuc_cm *c, struct nuc_node *node)
+static bool lower_number_of_truth(struct nuc_cm *c, struct nuc_node *node)
 {
     struct nuc_node *truth = nuc_arg_node(node, NUC_SELF);
     struct nuc_cm_value in = {.node = truth, .dtype = NUC_I8, .scale = 1};
@@ -350,7 +350,7 @@ bool nuc_cm_lower_clone(struct nuc_cm *c, struct nuc_node *node)
 {
     struct move m;
 
-    if (lower_truth(c, node))
+    if (lower_number_of_truth(c, node))
         return true;
     if (!read_move(node, &m) || node->vals[0].dtype != nuc_input_meta(node, NUC_SELF)->dtype ||
         (c->options->reference_compat && node->op == NUC_OP_TO_DIM_ORDER_COPY))
