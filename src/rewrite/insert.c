@@ -102,7 +102,6 @@ struct nuc_node *nuc_insert_cast(struct nuc_graph *g, struct nuc_node *before, s
                                  enum nuc_dtype dtype)
 {
     bool aten = g->dialect == NUC_ATEN;
-
     double number;
 
     if (input->vals[0].dtype == dtype)
