@@ -1,9 +1,6 @@
 #include "device/kernels/dsp/dsp_columns.h"
 #include "device/kernels/dsp/fused_scale.h"
 
-/* Shifts that leave room for the offset beside a product, see fused(). */
-#define MOST_SHIFT 22
-
 bool nuc_dsp_fuses(const struct nuc_rescale *r, const int32_t *bias, int32_t channels, int32_t count)
 {
     const int32_t limit = INT32_MAX - (1 << 29) - (1 << 22); /* what is added to a product is below the rest */
@@ -13,12 +10,19 @@ bool nuc_dsp_fuses(const struct nuc_rescale *r, const int32_t *bias, int32_t cha
         return false;
     int32_t room = limit - count * largest_product;
     for (int32_t i = 0; i < channels; i++) {
-        if (r->multipliers[i] < 1 << 30 || r->shifts[i] >= 0 || r->shifts[i] < -MOST_SHIFT)
+        if (r->multipliers[i] < 1 << 30 || r->shifts[i] >= 0 || r->shifts[i] < -NUC_FUSED_SHIFT)
             return false;
         if (bias != NULL && (bias[i] > room || bias[i] < -room))
             return false;
     }
     return true;
+}
+
+void nuc_dsp_clamp_conv(const struct nuc_conv_s8 *c, int8_t *out)
+{
+    const ptrdiff_t pixels = (ptrdiff_t)c->batch * c->out_size[0] * c->out_size[1];
+
+    nuc_dsp_clamp(c->rescale.low, c->rescale.high, out, pixels * c->out_channels);
 }
 
 void nuc_dsp_tabulate(const struct nuc_dot *d, int32_t *table)

@@ -61,18 +61,18 @@ struct nuc_workspace {
 };
 #define NUC_WORKSPACE_WORDS 724
 
+/* nuc_dsp_clamp() of the whole result. */
+void nuc_dsp_clamp_conv(const struct nuc_conv_s8 *c, int8_t *out);
+
 /*
  * Output channels [first, last) of a convolution; `weight` is the first one's row, `row` leads to the next. A grouped
  * one takes all channels. Rows of a length that is no multiple of 4 are read up to 3 elements beyond their end, but the
- * last one of all channels.
+ * last one of all channels. Results are not clamped further than to int8.
  */
 void nuc_dsp_conv_channels(const struct nuc_conv_s8 *c, int32_t first, int32_t last, const struct nuc_workspace *space,
                            const int8_t *in, const int8_t *weight, ptrdiff_t row, int8_t *out);
 
-/*
- * A transposed convolution without groups, pixel by pixel of the result: a row of products for each tap. Results are
- * not clamped further than to int8.
- */
+/* A transposed convolution without groups, pixel by pixel of the result: a row of products for each tap. The same. */
 void nuc_dsp_transposed_pixels(const struct nuc_conv_s8 *c, const int8_t *in, const int8_t *weight, int8_t *out);
 
 /* A depthwise convolution of one input channel, whose kernel has at most so many taps. */

@@ -533,8 +533,6 @@ void nuc_dsp_conv_channels(const struct nuc_conv_s8 *c, int32_t first, int32_t l
                      out + b * result);
         }
     }
-    if (last == c->out_channels)
-        nuc_dsp_clamp(c->rescale.low, c->rescale.high, out, c->batch * result);
 }
 
 /* Apart from the matrix product, which takes stack of its own. */
@@ -546,6 +544,7 @@ __attribute__((noinline)) static void on_stack(const struct nuc_conv_s8 *c, cons
 
     nuc_dsp_conv_channels(c, 0, c->out_channels, &space, in, weight,
                           c->kernel[0] * c->kernel[1] * (c->in_channels / c->groups), out);
+    nuc_dsp_clamp_conv(c, out);
 }
 
 /* `pixels` of a pointwise convolution as rows of a matrix. */
@@ -608,4 +607,5 @@ void nuc_dsp_conv_one_channel(const struct nuc_conv_s8 *c, const int8_t *in, con
         }
         nuc_dsp_conv_channels(&dense, first, last, &space, in, (const int8_t *)stack, 4 * blocks, out);
     }
+    nuc_dsp_clamp_conv(c, out);
 }

@@ -431,7 +431,7 @@ static bool by_strips(const struct nuc_conv_s8 *c, const int8_t *in, const int8_
             }
         }
     }
-    nuc_dsp_clamp(c->rescale.low, c->rescale.high, out, c->batch * result);
+    nuc_dsp_clamp_conv(c, out);
     return true;
 }
 

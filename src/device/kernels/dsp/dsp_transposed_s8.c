@@ -47,6 +47,5 @@ void nuc_dsp_transposed_conv_s8(const struct nuc_conv_s8 *c, const int8_t *in, c
         convolve_tiles(c, in, weight, out);
     else
         nuc_dsp_transposed_pixels(c, in, weight, out);
-    nuc_dsp_clamp(c->rescale.low, c->rescale.high, out,
-                  (ptrdiff_t)c->batch * c->out_size[0] * c->out_size[1] * c->out_channels);
+    nuc_dsp_clamp_conv(c, out);
 }
