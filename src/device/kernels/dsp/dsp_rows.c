@@ -1,15 +1,12 @@
 /* The loops of dsp_rows.h for machines without the DSP extension; dsp_rows_m33.S has them for the others. */
 #include "device/kernels/dsp/dsp_rows.h"
+#include "device/kernels/dsp/dsp_columns.h"
 
 #ifndef __ARM_FEATURE_DSP
 
 void nuc_dsp_widen_row(const int8_t *in, uint32_t offset, int32_t blocks, uint32_t *x)
 {
-    for (const int8_t *end = in + 8 * (ptrdiff_t)blocks; in < end; in += 4) {
-        uint32_t word = nuc_load_word(in);
-        *x++ = nuc_sxtab16(offset, word);
-        *x++ = nuc_sxtab16_odd(offset, word);
-    }
+    nuc_dsp_widen(in, offset, 2 * blocks, 1, x);
 }
 
 void nuc_dsp_multiply_triples(const struct nuc_row_triples *t)
