@@ -28,8 +28,10 @@ function chosenFiles(list) {
 
 async function droppedFiles(transfer) {
     const items = [...transfer.items].filter(({ kind }) => kind === "file"), plain = chosenFiles(transfer.files);
+    const entries = items.map((item) => item.webkitGetAsEntry());
+    if (!entries.some((entry) => entry && entry.isDirectory)) return plain; // handles may need the user's consent, files do not
     const handles = "getAsFileSystemHandle" in DataTransferItem.prototype;
-    const read = items.map((item) => (handles ? item.getAsFileSystemHandle().then((one) => walkHandle(one, "")) : walkEntry(item.webkitGetAsEntry(), "")));
+    const read = items.map((item, i) => (handles ? item.getAsFileSystemHandle().then((one) => walkHandle(one, "")) : walkEntry(entries[i], "")));
     return Promise.all(read).then((all) => all.flat(), () => plain);
 }
 

@@ -2,6 +2,17 @@
 /* Headless Chromium by its debugging pipe: nothing but node is needed. */
 const { spawn } = require("child_process");
 
+const LIMIT = 90; /* seconds for what a browser does at once, on a machine that does much else */
+
+/* What a promise gives, or an error that names what does not come. */
+function limited(promise, what) {
+    let timer;
+    const late = new Promise((resolve, reject) => {
+        timer = setTimeout(() => reject(new Error("not within " + LIMIT + " s: " + what)), 1000 * LIMIT);
+    });
+    return Promise.race([promise, late]).finally(() => clearTimeout(timer));
+}
+
 /* The messages of the pipe: call(METHOD, PARAMETERS, SESSION) of the DevTools protocol, and listen(CALLBACK) for events. */
 function connect(browser) {
     const answers = new Map(), listeners = [];
@@ -18,10 +29,10 @@ function connect(browser) {
         }
     });
     browser.on("exit", () => answers.forEach(({ reject }) => reject(new Error("the browser ended"))));
-    const call = (method, params = {}, sessionId = undefined) => new Promise((resolve, reject) => {
+    const call = (method, params = {}, sessionId = undefined) => limited(new Promise((resolve, reject) => {
         answers.set(++next, { resolve, reject });
         browser.stdio[3].write(JSON.stringify({ id: next, method, params, sessionId }) + "\0");
-    });
+    }), "an answer to " + method + " " + JSON.stringify(params).slice(0, 120));
     return { call, listen: (listener) => listeners.push(listener) };
 }
 
@@ -53,13 +64,13 @@ async function openPage(program, url, { folder, downloads, width = 1280, height 
     await prepare(sessionId);
     const loaded = new Promise((resolve) => pipe.listen(({ method }) => method === "Page.loadEventFired" && resolve()));
     await call("Page.navigate", { url });
-    await loaded;
+    await limited(loaded, "the page is loaded");
     const run = async (expression, session = sessionId) => {
         const { result, exceptionDetails } = await pipe.call("Runtime.evaluate", { expression, awaitPromise: true, returnByValue: true }, session);
         if (exceptionDetails) throw new Error(expression + ": " + JSON.stringify(exceptionDetails));
         return result.value;
     };
-    const until = async (expression, seconds = 300) => {
+    const until = async (expression, seconds = LIMIT) => {
         for (const end = Date.now() + 1000 * seconds; Date.now() < end;) {
             if (await run(expression)) return;
             await new Promise((resolve) => setTimeout(resolve, 100));

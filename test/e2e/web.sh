@@ -6,7 +6,10 @@ command -v emcc >/dev/null && command -v node >/dev/null || {
     exit 77
 }
 sh "$2/tools/web.sh" || exit $?
-TMPDIR=/tmp # Chromium keeps a page from folders below /dev, where memory may be
+# Chromium keeps a page from folders below /dev, where memory may be, under whatever name.
+for TMPDIR in /tmp /var/tmp "$2"; do
+    case $(readlink -f "$TMPDIR")/ in /dev/*) ;; *) break ;; esac
+done
 export TMPDIR
 # shellcheck source=test/e2e/begin.sh
 . "$(dirname "$0")/begin.sh"
@@ -81,7 +84,15 @@ else
     "$nucleon" compile digits.pt2 --calibration calibration.npz --target cortex-m33 -q -o m33.pte || fail "digits on a Cortex-M33"
     "$nucleon" codegen digits.pte -q -o digits-c && "$nucleon" codegen digits.pte -q --project digits-firmware || fail "codegen"
     "$nucleon" report digits.pt2 --calibration calibration.npz --dataset test.npz -o digits.html >/dev/null || fail "report"
-    check "the page" timeout 300 node "$tests/web_page.js" "$(command -v "$browser")" "$page" "$work"
+    # A browser that stalls on a busy machine says nothing about the page: what fails is tried once more, and said.
+    use_page() {
+        rm -rf downloads profile unpacked
+        timeout 600 node "$tests/web_page.js" "$(command -v "$browser")" "$page" "$work"
+    }
+    use_one_of_two() {
+        use_page || { echo "the page failed in one browser and is tried in another" >&2 && use_page; }
+    }
+    check "the page" use_one_of_two
 fi
 echo "$passes checks passed, $failures failed"
 [ "$failures" -eq 0 ]

@@ -101,4 +101,8 @@ async function main() {
     process.exitCode = failures ? 1 : 0;
 }
 
-main();
+process.exitCode = 1; /* until all has been tried: node ends when nothing is left to wait for */
+main().catch((problem) => {
+    console.error("FAIL page: " + problem.message);
+    process.exit(1);
+});
