@@ -96,26 +96,89 @@ struct nuc_tensor_meta nuc_value_meta(const struct nuc_importer *im, const char 
 const struct nuc_data *nuc_read_data(const struct nuc_importer *im, const char *target, const struct nuc_meta *meta,
                                      const struct nuc_json *at);
 
-/* ---- pt2_complex.c ---- */
+/* ---- pt2_ops.c ---- */
 
-/* Whether a value of the scope is complex; whether an operator's first result or an operand is. */
-bool nuc_has_complex(const struct nuc_scope *scope);
-bool nuc_is_complex_call(const struct nuc_importer *im, const struct nuc_json *json);
+/* The operator's name as the archive writes it, without "torch.ops.". */
+const char *nuc_pt2_op_name(const struct nuc_json *node);
+
+/* The operator that an archive's name stands for; its op is NUC_OP_COUNT when it is not handled. The name stays. */
+struct nuc_op_form nuc_pt2_find_op(struct nuc_known_ops *known, const char *name);
 
 /* The operator of complex numbers that goes by the archive's name: "aten.mul.complex"; NUC_OP_COUNT: none. */
 enum nuc_op nuc_find_complex_op(const char *name);
 
-/* Adds what the operator does to both parts of complex numbers. */
-void nuc_import_complex(struct nuc_importer *im, struct nuc_op_form form, const struct nuc_json *json);
+/* Whether the result of the operator of that name is its operand. */
+bool nuc_pt2_is_identity(const char *name);
+
+/* What applies a graph that it has as an argument, by its name in torch.ops.higher_order. */
+struct nuc_region_row {
+    const char *name;
+    bool is_loop;   /* over the slices of tensors along their first dimension, one after the other */
+    bool has_state; /* the first list of tensors goes from step to step, and is a result as the last step leaves it */
+    bool joins;     /* the graph reads what the step before made, first the first slice, and a slice */
+};
+
+/* The row of such a node; NULL: it has no graph. */
+const struct nuc_region_row *nuc_find_region(const struct nuc_json *node);
+
+/* ---- pt2_scope.c ---- */
+
+/* The place in scope->nodes of the value `name`, NULL for another name. */
+struct nuc_node **nuc_scope_slot(const struct nuc_scope *scope, const char *name);
+
+/* Opens the graph `graph` with no values yet. What it is read from has to outlive it. */
+struct nuc_scope *nuc_open_scope(struct nuc_context *cx, struct nuc_json graph);
+
+/* Whether what an argument or a result names is complex: {"name": ...}, or a list of such, also within unions. */
+bool nuc_names_complex(const struct nuc_importer *im, const struct nuc_json *value);
+
+/* Whether an operator's result is, an operand, or one of them. */
+bool nuc_has_complex_result(const struct nuc_importer *im, const struct nuc_json *json);
+bool nuc_has_complex_operand(const struct nuc_importer *im, const struct nuc_json *json);
+bool nuc_is_complex_call(const struct nuc_importer *im, const struct nuc_json *json);
+
+/* A name for a new value; fails when it is empty or taken. nuc_name_value() says which node has it. */
+const char *nuc_unused_name(const struct nuc_importer *im, const struct nuc_json *name);
+void nuc_name_value(const struct nuc_importer *im, const char *name, struct nuc_node *node);
+
+/* What the graph that is read calls `name`; NULL: nothing so far. */
+struct nuc_node *nuc_find_value(const struct nuc_importer *im, const char *name);
+
+/* The node of that name, which stands in front of this; of a complex value the part that is being read. */
+struct nuc_node *nuc_named_value(struct nuc_importer *im, const struct nuc_json *name);
+
+/* Whether the node's value has parts of its own. */
+bool nuc_has_parts(const struct nuc_importer *im, const struct nuc_node *node);
 
 /* The part of the node's value that is being read; fails where it is complex and none is. */
 struct nuc_node *nuc_part_of(struct nuc_importer *im, struct nuc_node *node, const struct nuc_json *name);
 
-/* Whether the argument of that name says where, which is the same for both parts: an index or a mask. */
-bool nuc_is_for_both_parts(const char *arg);
-
 /* A parameter or buffer of that name has an imaginary part. */
 void nuc_set_parts(struct nuc_importer *im, struct nuc_node *node, struct nuc_node *real, struct nuc_node *imaginary);
+
+/* ---- pt2_live.c ---- */
+
+/*
+ * For each node whether something may see what it does: it is used by the outputs or by such a node, or it writes or
+ * checks something.
+ */
+bool *nuc_live_nodes(struct nuc_context *cx, const struct nuc_scope *scope);
+
+/* These, and the others that are known; what reads an unknown one is left out with it. */
+const bool *nuc_nodes_to_import(struct nuc_context *cx, const struct nuc_scope *scope);
+
+/* ---- pt2_unknown.c ---- */
+
+/* Fails with NUC_UNSUPPORTED when a live operator is not handled: which, where, why, and what helps. */
+void nuc_check_operators(struct nuc_importer *im);
+
+/* The same for a node whose operator is not. */
+_Noreturn void nuc_fail_unknown(struct nuc_importer *im, const struct nuc_json *node);
+
+/* ---- pt2_complex.c ---- */
+
+/* Adds what the operator does to both parts of complex numbers. */
+void nuc_import_complex(struct nuc_importer *im, struct nuc_op_form form, const struct nuc_json *json);
 
 /* Splits the model's complex inputs, which are pairs of numbers; makes such pairs of a complex output. */
 void nuc_split_inputs(struct nuc_importer *im);
@@ -138,28 +201,13 @@ void nuc_bind_sizes(struct nuc_importer *im, const struct nuc_sizes *sizes);
 /* An integer, {"as_int": n}, or what names or expresses one: {"as_name": ...}, {"as_expr": ...}. */
 int64_t nuc_read_sym_int(const struct nuc_importer *im, const struct nuc_json *j);
 
+/* Whether the node computes sizes alone, or checks them: the archive states their values besides. */
+bool nuc_is_about_sizes(const struct nuc_json *node);
+
 /* ---- pt2_region.c ---- */
 
-/* The place in scope->nodes of the value `name`, NULL for another name. */
-struct nuc_node **nuc_scope_slot(const struct nuc_scope *scope, const char *name);
-
-/* Opens the graph `graph` with no values yet. What it is read from has to outlive it. */
-struct nuc_scope *nuc_open_scope(struct nuc_context *cx, struct nuc_json graph);
-
-/*
- * For each node whether something may see what it does: it is used by the outputs or by such a node, or it writes or
- * checks something.
- */
-bool *nuc_live_nodes(struct nuc_context *cx, const struct nuc_scope *scope);
-
-/* These, and the others that are known; what reads an unknown one is left out with it. */
-const bool *nuc_nodes_to_import(struct nuc_context *cx, const struct nuc_scope *scope);
-
-/* Whether the node applies a graph that it has as an argument. */
-bool nuc_has_region(const struct nuc_json *node);
-
-/* Reads the graphs of such an operator in its place. */
-void nuc_import_region(struct nuc_importer *im, const struct nuc_json *node);
+/* Adds a call node for every node of the scope that is being read. */
+void nuc_import_nodes(struct nuc_importer *im);
 
 /* ---- pt2_call.c ---- */
 
@@ -172,11 +220,11 @@ struct nuc_json nuc_root_signature(const struct nuc_json *graph_module);
 /* ---- pt2_cut.c ---- */
 
 /*
- * Imports the node with `import_node`. Where that fails the node is an obstacle, unless it reads what another one would
+ * Imports the node with `take`. Where that fails the node is an obstacle, unless it reads what another one would
  * have made, and its results become inputs of the model.
  */
 void nuc_import_or_cut(struct nuc_importer *im, const struct nuc_json *node,
-                       void (*import_node)(struct nuc_importer *im, const struct nuc_json *node));
+                       void (*take)(struct nuc_importer *im, const struct nuc_json *node));
 
 /* Removes inputs after the first `n_inputs` that nothing reads. */
 void nuc_remove_unread_inputs(struct nuc_importer *im, size_t n_inputs);
@@ -197,9 +245,6 @@ const char *const *nuc_read_output_names(struct nuc_context *cx, const struct nu
 
 /* ---- pt2_node.c ---- */
 
-/* Adds a call node for every node of the scope that is being read. */
-void nuc_import_nodes(struct nuc_importer *im);
-
 /*
  * A call of the operator with its source and arguments, named `text` unless that is NULL; results are to follow. And
  * all of it, where the archive's results are those of the operator.
@@ -210,31 +255,6 @@ struct nuc_node *nuc_add_call(struct nuc_importer *im, struct nuc_op_form form, 
 
 /* Marks a node whose result is its operand: it goes when nothing more is going to read values by name. */
 void nuc_add_identity(struct nuc_importer *im, struct nuc_node *node);
-
-/* The operator's name as the archive writes it, without "torch.ops.". */
-const char *nuc_pt2_op_name(const struct nuc_json *node);
-
-/* The operator that an archive's name stands for; its op is NUC_OP_COUNT when it is not handled. The name stays. */
-struct nuc_op_form nuc_pt2_find_op(struct nuc_known_ops *known, const char *name);
-
-/* Whether the node computes sizes alone, or checks them: the archive states their values besides. */
-bool nuc_is_about_sizes(const struct nuc_json *node);
-
-/* Fails with NUC_UNSUPPORTED when a live operator is not handled: which, where, why, and what helps. */
-void nuc_check_operators(struct nuc_importer *im);
-
-/* The same for a node whose operator is not. */
-_Noreturn void nuc_fail_unknown(struct nuc_importer *im, const struct nuc_json *node);
-
-/* A name for a new value; fails when it is empty or taken. nuc_name_value() says which node has it. */
-const char *nuc_unused_name(const struct nuc_importer *im, const struct nuc_json *name);
-void nuc_name_value(const struct nuc_importer *im, const char *name, struct nuc_node *node);
-
-/* What the graph that is read calls `name`; NULL: nothing so far. */
-struct nuc_node *nuc_find_value(const struct nuc_importer *im, const char *name);
-
-/* The node of that name, which stands in front of this; of a complex value the part that is being read. */
-struct nuc_node *nuc_named_value(struct nuc_importer *im, const struct nuc_json *name);
 
 /* Removes what only passes its input on, when nothing more is going to read values by name. */
 void nuc_remove_identities(struct nuc_importer *im);

@@ -335,6 +335,17 @@ static void read_arg(struct nuc_importer *im, struct nuc_node *node, const struc
     nuc_read_arg_value(im, node, (uint32_t)index, &arg);
 }
 
+static bool is_for_both_parts(const char *arg)
+{
+    static const char *const names[] = {"index", "indices", "mask", "condition", "repeats"};
+
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
+        if (strcmp(names[i], arg) == 0)
+            return true;
+    }
+    return false;
+}
+
 void nuc_read_arg_value(struct nuc_importer *im, struct nuc_node *node, uint32_t index, const struct nuc_json *arg)
 {
     struct nuc_json value = nuc_json_union(arg);
@@ -347,7 +358,7 @@ void nuc_read_arg_value(struct nuc_importer *im, struct nuc_node *node, uint32_t
         return;
     }
     const enum nuc_part part = im->part;
-    if (part == NUC_PART_IMAGINARY && nuc_is_for_both_parts(r->schema->name))
+    if (part == NUC_PART_IMAGINARY && is_for_both_parts(r->schema->name))
         im->part = NUC_PART_REAL;
     for (size_t i = 0; i < sizeof setters / sizeof setters[0]; i++) {
         if (setters[i].kind == r->schema->kind && strcmp(setters[i].key, r->value->key) == 0) {

@@ -8,126 +8,6 @@
 #include "front/pt2/importer.h"
 #include "ir/args.h"
 
-/* ---- what is complex ---- */
-
-static bool is_complex_value(const struct nuc_json *value)
-{
-    struct nuc_json dtype = nuc_json_maybe_member(value, "dtype");
-
-    return dtype.type == NUC_JSON_INTEGER && nuc_is_complex_dtype(nuc_json_int(&dtype));
-}
-
-bool nuc_has_complex(const struct nuc_scope *scope)
-{
-    for (size_t i = 0; i < scope->n_values; i++) {
-        const struct nuc_json value = {.file = scope->graph.file,
-                                       .parent = &scope->tensor_values,
-                                       .token = scope->tokens[i],
-                                       .type = nuc_json_text_type(scope->graph.file->text, scope->tokens[i])};
-        if (is_complex_value(&value))
-            return true;
-    }
-    return false;
-}
-
-/* A tensor {"name": ...}, or a list of such, also within unions. */
-static bool names_complex(const struct nuc_importer *im, const struct nuc_json *value)
-{
-    struct nuc_json name = nuc_json_maybe_member(value, "name");
-    const char *text = nuc_json_maybe_text(&name);
-
-    if (text != NULL) {
-        struct nuc_json meta = nuc_json_entry(&im->scope->tensor_values, text);
-        return is_complex_value(&meta);
-    }
-    for (size_t i = 0, n = value->type == NUC_JSON_ARRAY ? nuc_json_count(value) : 0; i < n; i++) {
-        struct nuc_json item = nuc_json_item(value, i);
-        if (names_complex(im, &item))
-            return true;
-    }
-    if (value->type != NUC_JSON_OBJECT || nuc_json_maybe_count(value) != 1)
-        return false;
-    struct nuc_json member = nuc_json_union(value);
-    return strcmp(member.key, "as_complex") == 0 || names_complex(im, &member);
-}
-
-static bool has_complex_result(const struct nuc_importer *im, const struct nuc_json *json)
-{
-    struct nuc_json outputs = nuc_json_field(json, "outputs");
-
-    return names_complex(im, &outputs);
-}
-
-/* The argument at a place of the archive's list. */
-static bool has_complex_operand(const struct nuc_importer *im, const struct nuc_json *json)
-{
-    struct nuc_json inputs = nuc_json_field(json, "inputs");
-
-    for (size_t i = 0, count = nuc_json_count(&inputs); i < count; i++) {
-        struct nuc_json input = nuc_json_item(&inputs, i), arg = nuc_json_field(&input, "arg");
-        if (names_complex(im, &arg))
-            return true;
-    }
-    return false;
-}
-
-bool nuc_is_complex_call(const struct nuc_importer *im, const struct nuc_json *json)
-{
-    return has_complex_result(im, json) || has_complex_operand(im, json);
-}
-
-/* ---- parts ---- */
-
-void nuc_set_parts(struct nuc_importer *im, struct nuc_node *node, struct nuc_node *real, struct nuc_node *imaginary)
-{
-    if (node->id >= im->n_parts) {
-        const size_t count = (size_t)node->id + 1, had = im->n_parts;
-        im->parts = nuc_grow(im->cx, im->parts, &im->parts_capacity, count, sizeof *im->parts);
-        memset(im->parts + had, 0, (count - had) * sizeof *im->parts);
-        im->n_parts = count;
-    }
-    im->parts[node->id][0] = real;
-    im->parts[node->id][1] = imaginary;
-}
-
-static bool has_parts(const struct nuc_importer *im, const struct nuc_node *node)
-{
-    return node->id < im->n_parts && im->parts[node->id][0] != NULL;
-}
-
-static struct nuc_node *zeros_like(struct nuc_importer *im, struct nuc_node *node)
-{
-    struct nuc_node *last = im->g->last, *reader = nuc_is_call(last) && last->n_vals == 0 ? last : NULL;
-    struct nuc_node *zeros = nuc_add_node(im->g, reader, NUC_OP_ZEROS_LIKE, nuc_format(im->cx, "%s_zeros", node->name));
-
-    nuc_set_arg_node(zeros, im->g, NUC_SELF, node);
-    nuc_set_val(im->g, zeros, &node->vals[0]);
-    nuc_made_of(zeros, node);
-    return zeros;
-}
-
-struct nuc_node *nuc_part_of(struct nuc_importer *im, struct nuc_node *node, const struct nuc_json *name)
-{
-    if (has_parts(im, node)) {
-        if (im->part == NUC_PART_NONE)
-            nuc_json_fail(name, NUC_UNSUPPORTED, "'%s' is complex: read it by torch.view_as_real(), abs() or angle()",
-                          node->name);
-        return im->parts[node->id][im->part == NUC_PART_IMAGINARY];
-    }
-    return im->part == NUC_PART_IMAGINARY ? zeros_like(im, node) : node;
-}
-
-bool nuc_is_for_both_parts(const char *arg)
-{
-    static const char *const names[] = {"index", "indices", "mask", "condition", "repeats"};
-
-    for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
-        if (strcmp(names[i], arg) == 0)
-            return true;
-    }
-    return false;
-}
-
 static struct nuc_node *add_select(struct nuc_importer *im, struct nuc_node *pair, int64_t part)
 {
     struct nuc_node *node = nuc_add_node(im->g, NULL, NUC_OP_SELECT, nuc_format(im->cx, "%s_part", pair->name));
@@ -154,7 +34,7 @@ static struct nuc_meta of_pairs(struct nuc_meta part)
 void nuc_split_inputs(struct nuc_importer *im)
 {
     for (struct nuc_node *n = im->g->first; n != NULL && nuc_is_placeholder(n); n = n->next) {
-        if (!nuc_is_user_input(n) || !has_parts(im, n))
+        if (!nuc_is_user_input(n) || !nuc_has_parts(im, n))
             continue;
         struct nuc_meta meta = n->vals[0];
         if (meta.rank == NUC_MAX_RANK)
@@ -193,7 +73,7 @@ struct nuc_node *nuc_output_value(struct nuc_importer *im, const struct nuc_json
     im->part = NUC_PART_REAL;
     parts[0] = nuc_named_value(im, name);
     im->part = NUC_PART_IMAGINARY;
-    const bool is_complex = names_complex(im, name->parent);
+    const bool is_complex = nuc_names_complex(im, name->parent);
     parts[1] = is_complex ? nuc_named_value(im, name) : NULL;
     im->part = NUC_PART_NONE;
     if (!is_complex)
@@ -204,19 +84,6 @@ struct nuc_node *nuc_output_value(struct nuc_importer *im, const struct nuc_json
 }
 
 /* ---- operators ---- */
-
-enum nuc_op nuc_find_complex_op(const char *name)
-{
-    const char *overload = strrchr(name, '.');
-    char full[80];
-
-    if (overload == NULL || overload == name || (size_t)(overload - name) + sizeof ".complex" > sizeof full)
-        return NUC_OP_COUNT;
-    size_t length = (size_t)(overload - name) - (overload[-1] == '_');
-    memcpy(full, name, length);
-    strcpy(full + length, ".complex");
-    return nuc_op_find(full).op;
-}
 
 static const bool moves[NUC_OP_COUNT] = {
 #define OP(enumerator, ...) [NUC_OP_##enumerator] = true,
@@ -277,7 +144,7 @@ static void copy_operand(struct nuc_importer *im, struct nuc_node *node, const s
     struct nuc_json arg = nuc_json_field(&input, "arg");
     struct nuc_node *self = nuc_arg_node(node, NUC_SELF);
 
-    if (self == NULL || names_complex(im, &arg) == has_complex_result(im, json))
+    if (self == NULL || nuc_names_complex(im, &arg) == nuc_has_complex_result(im, json))
         return;
     struct nuc_node *clone = nuc_add_node(im->g, node, NUC_OP_CLONE, nuc_format(im->cx, "%s_clone", self->name));
     nuc_set_arg_node(clone, im->g, NUC_SELF, self);
@@ -290,7 +157,7 @@ static void copy_operand(struct nuc_importer *im, struct nuc_node *node, const s
 static void add_for_each_part(struct nuc_importer *im, struct nuc_op_form form, const struct nuc_json *json)
 {
     const bool is_one = form.op == NUC_OP_ONES_LIKE || form.op == NUC_OP_NEW_ONES;
-    const bool of_both = has_complex_operand(im, json) && !is_one;
+    const bool of_both = nuc_has_complex_operand(im, json) && !is_one;
 
     im->part = NUC_PART_REAL;
     struct nuc_node *real = nuc_add_call(im, form, json);
@@ -300,8 +167,8 @@ static void add_for_each_part(struct nuc_importer *im, struct nuc_op_form form, 
         copy_operand(im, real, json);
     im->part = NUC_PART_IMAGINARY;
     /* A real result of complex numbers is that of their real parts. */
-    if (has_complex_result(im, json)) {
-        struct nuc_node *imaginary = of_both ? nuc_add_call(im, form, json) : zeros_like(im, real);
+    if (nuc_has_complex_result(im, json)) {
+        struct nuc_node *imaginary = of_both ? nuc_add_call(im, form, json) : nuc_part_of(im, real, json);
         if (real->is_tuple)
             set_parts_of_items(im, real, imaginary);
         else
@@ -322,7 +189,7 @@ static void set_imaginary_args(struct nuc_importer *im, struct nuc_node *node, c
         struct nuc_json name = nuc_json_field(&input, "name"), arg = nuc_json_field(&input, "arg");
         const char *wanted = nuc_format(im->cx, "%s_imag", nuc_json_string(&name));
         int index = nuc_schema_arg_index(schema, wanted);
-        if (!names_complex(im, &arg))
+        if (!nuc_names_complex(im, &arg))
             continue;
         if (index < 0)
             nuc_json_fail(&name, NUC_UNSUPPORTED, "%s: '%s' must be real", nuc_node_text(im->cx, node),
@@ -337,7 +204,7 @@ static void add_complex_call(struct nuc_importer *im, enum nuc_op op, const stru
 {
     struct nuc_json outputs = nuc_json_field(json, "outputs"), item = nuc_json_item(&outputs, 0);
     struct nuc_json value = nuc_json_union(&item), name = nuc_json_field(&value, "name");
-    const bool is_complex = has_complex_result(im, json);
+    const bool is_complex = nuc_has_complex_result(im, json);
     struct nuc_meta metas[2] = {nuc_value_meta(im, nuc_json_string(&name), &name).meta};
     const char *text = nuc_unused_name(im, &name), *overload = strrchr(nuc_pt2_op_name(json), '.');
     const bool in_place = overload[-1] == '_';

@@ -98,14 +98,14 @@ static void import(struct nuc_context *cx, void *arg)
 }
 
 void nuc_import_or_cut(struct nuc_importer *im, const struct nuc_json *node,
-                       void (*import_node)(struct nuc_importer *im, const struct nuc_json *node))
+                       void (*take)(struct nuc_importer *im, const struct nuc_json *node))
 {
     struct nuc_scope *scope = im->scope;
     struct nuc_node *last = im->g->last;
     const size_t n_identities = im->n_identities, n_cut_reads = im->n_cut_reads;
 
     im->misses_value = false;
-    if (nuc_attempt(im->cx, import, &(struct importing){im, node, import_node}) == NUC_OK)
+    if (nuc_attempt(im->cx, import, &(struct importing){im, node, take}) == NUC_OK)
         return;
     im->scope = scope;
     im->part = NUC_PART_NONE;

@@ -1,116 +1,10 @@
-/* The operator nodes of a .pt2 archive: names, results, what is not handled. */
+/* The calls of operators in a .pt2 archive, and their results. */
 #include <string.h>
 
 #include "front/pt2/importer.h"
-#include "host/hash.h"
 #include "ir/args.h"
 
-/* ---- operators ---- */
-
-struct other_name {
-    const char *name;
-    enum nuc_op op;
-};
-
-/* Whose result is the operand: the node is removed once everything that reads it is known. */
-static const struct other_name identities[] = {
-    /* torch.tensor(...) in forward(): a constant, copied and detached each time */
-    {"aten.lift_fresh_copy.default", NUC_OP_CLONE}, {"aten.detach.default", NUC_OP_ALIAS},
-    {"aten.detach_.default", NUC_OP_ALIAS},         {"aten.detach_copy.default", NUC_OP_ALIAS},
-    {"aten.conj_physical_.default", NUC_OP_ALIAS},  {"aten.lift_fresh.default", NUC_OP_ALIAS},
-    {"aten.positive.default", NUC_OP_ALIAS},        {"aten.resolve_conj.default", NUC_OP_ALIAS},
-    {"aten.resolve_neg.default", NUC_OP_ALIAS},     {"aten.conj.default", NUC_OP_ALIAS},
-    {"aten.conj_physical.default", NUC_OP_ALIAS},   {"aten.real.default", NUC_OP_ALIAS},
-};
-
-/* The operator of that name; NUC_OP_COUNT when there is none. */
-static enum nuc_op find_identity(const char *name)
-{
-    for (size_t i = 0; i < sizeof identities / sizeof identities[0]; i++) {
-        if (strcmp(identities[i].name, name) == 0)
-            return identities[i].op;
-    }
-    return NUC_OP_COUNT;
-}
-
-static const struct {
-    enum nuc_op op;
-    const char *const *names;
-} synonyms[] = {
-#define SYNONYMS(op, ...) {NUC_OP_##op, (const char *const[]){__VA_ARGS__, NULL}},
-#include "ir/ops.def"
-};
-
-/* The same for other names of an operator: those of the schema, and of what has no effect. */
-static enum nuc_op find_other_name(const char *name)
-{
-    for (size_t i = 0; i < sizeof synonyms / sizeof synonyms[0]; i++) {
-        for (const char *const *s = synonyms[i].names; *s != NULL; s++) {
-            if (strcmp(*s, name) == 0)
-                return synonyms[i].op;
-        }
-    }
-    return find_identity(name);
-}
-
-/* "aten.add_.Scalar" is "aten.add.Scalar" in place: such a name without the mark. */
-static enum nuc_op find_other_name_in_place(const char *name)
-{
-    const char *mark = strstr(name, "_.");
-    char functional[64];
-
-    if (mark == NULL || strlen(name) > sizeof functional)
-        return NUC_OP_COUNT;
-    memcpy(functional, name, (size_t)(mark - name));
-    strcpy(functional + (mark - name), mark + 1);
-    enum nuc_op op = find_other_name(functional);
-    return op != NUC_OP_COUNT && nuc_op_has_in_place(op) ? op : NUC_OP_COUNT;
-}
-
-static struct nuc_op_form find_op(const char *name)
-{
-    struct nuc_op_form form = nuc_op_find(name);
-    enum nuc_op other = find_other_name(name), in_place = find_other_name_in_place(name);
-
-    if (other != NUC_OP_COUNT)
-        return (struct nuc_op_form){.op = other};
-    if (form.op == NUC_OP_COUNT && in_place != NUC_OP_COUNT)
-        return (struct nuc_op_form){.op = in_place, .in_place = true};
-    if (form.op == NUC_OP_COUNT || form.dialect == NUC_EDGE || nuc_op_family(form.op) == NUC_FAMILY_GRAPH)
-        form = (struct nuc_op_form){.op = nuc_find_complex_op(name)};
-    return form;
-}
-
-struct nuc_op_form nuc_pt2_find_op(struct nuc_known_ops *known, const char *name)
-{
-    const size_t at = nuc_hash_text(NUC_HASH_OF_NOTHING, name) % NUC_N_KNOWN_OPS;
-
-    if (known->of[at].name == NULL || strcmp(known->of[at].name, name) != 0) {
-        known->of[at].name = name;
-        known->of[at].form = find_op(name);
-    }
-    return known->of[at].form;
-}
-
 /* ---- results ---- */
-
-struct nuc_node *nuc_find_value(const struct nuc_importer *im, const char *name)
-{
-    struct nuc_node **slot = nuc_scope_slot(im->scope, name);
-
-    return slot != NULL ? *slot : NULL;
-}
-
-struct nuc_node *nuc_named_value(struct nuc_importer *im, const struct nuc_json *name)
-{
-    const char *text = nuc_json_string(name);
-    struct nuc_node *node = nuc_find_value(im, text);
-    const bool found = node != NULL && node->n_vals != 0; /* 0: the node itself, whose arguments are being read */
-    im->misses_value |= !found;
-    if (!found)
-        nuc_json_fail(name, NUC_BAD_INPUT, "there is no value '%s' in front of this", text);
-    return nuc_part_of(im, node, name);
-}
 
 /* A size is that of what a mask chooses: rewrite/expand/masked.c sees to it. */
 static bool is_chosen(const struct nuc_importer *im, const struct nuc_json *name)
@@ -142,29 +36,6 @@ static void check_value(const struct nuc_importer *im, const struct nuc_node *no
     if (!nuc_same_layout(computed, &stated.meta))
         nuc_warn(im->cx, "%s: %s: the archive states %s, here it is made %s", im->zip->path,
                  nuc_node_text(im->cx, node), nuc_meta_text(im->cx, &stated.meta), nuc_meta_text(im->cx, computed));
-}
-
-const char *nuc_unused_name(const struct nuc_importer *im, const struct nuc_json *name)
-{
-    const char *text = nuc_json_string(name);
-
-    if (text[0] == '\0')
-        nuc_json_fail(name, NUC_BAD_INPUT, "the name is empty");
-    struct nuc_node *other = im->scope->is_region ? NULL : nuc_find_node(im->g, text);
-    if (nuc_find_value(im, text) != NULL || (other != NULL && nuc_is_placeholder(other)))
-        nuc_json_fail(name, NUC_BAD_INPUT, "the name '%s' is used twice", text);
-    /* A graph inside of this one has the same name for a value of its own. */
-    if (other != NULL)
-        nuc_rename(im->g, other, nuc_format(im->cx, "%s_inside", text));
-    return text;
-}
-
-void nuc_name_value(const struct nuc_importer *im, const char *name, struct nuc_node *node)
-{
-    struct nuc_node **slot = nuc_scope_slot(im->scope, name);
-
-    if (slot != NULL)
-        *slot = node;
 }
 
 /* Of two parts of one value the real one has the archive's name; no archive's name is that of the other. */
@@ -210,17 +81,6 @@ static void read_results(const struct nuc_json *node, struct results *r)
     r->is_list = r->is_tuple = strcmp(r->value.key, "as_tensors") == 0;
     if (!r->is_list && strcmp(r->value.key, "as_tensor") != 0)
         nuc_json_fail(&r->value, NUC_UNSUPPORTED, "the result is not a tensor");
-}
-
-/* ---- nodes ---- */
-
-const char *nuc_pt2_op_name(const struct nuc_json *node)
-{
-    static const char prefix[] = "torch.ops.";
-    struct nuc_json target = nuc_json_field(node, "target");
-    const char *name = nuc_json_string(&target);
-
-    return strncmp(name, prefix, sizeof prefix - 1) == 0 ? name + sizeof prefix - 1 : name;
 }
 
 /* A batch norm without running statistics: those of its input are all it can take, in inference too. */
@@ -331,27 +191,6 @@ void nuc_add_identity(struct nuc_importer *im, struct nuc_node *node)
     im->identities[im->n_identities++] = node;
 }
 
-static void import_node(struct nuc_importer *im, const struct nuc_json *json)
-{
-    const char *name = nuc_pt2_op_name(json);
-    struct nuc_op_form form = nuc_pt2_find_op(&im->known, name);
-
-    if (form.op == NUC_OP_ASSERT_TENSOR_METADATA)
-        return;
-    if (form.op == NUC_OP_COUNT)
-        nuc_fail_unknown(im, json);
-    /* By the name that it has here, an archive of nucleon's has it, of the parts. */
-    const bool is_own = strcmp(nuc_op_name(form.op, NUC_ATEN), name) == 0;
-    if ((!is_own && form.op == nuc_find_complex_op(name)) ||
-        (im->scope->has_complex && nuc_is_complex_call(im, json))) {
-        nuc_import_complex(im, form, json);
-        return;
-    }
-    struct nuc_node *node = nuc_add_call(im, form, json);
-    if (find_identity(name) != NUC_OP_COUNT)
-        nuc_add_identity(im, node);
-}
-
 /* A copy may be written to: the stage `expand` knows. */
 void nuc_remove_identities(struct nuc_importer *im)
 {
@@ -363,26 +202,5 @@ void nuc_remove_identities(struct nuc_importer *im)
             continue;
         nuc_replace_uses(im->g, node, nuc_arg_node(node, NUC_SELF), NULL);
         nuc_remove_node(im->g, node);
-    }
-}
-
-void nuc_import_nodes(struct nuc_importer *im)
-{
-    struct nuc_json nodes = nuc_json_field(&im->scope->graph, "nodes");
-    size_t count = nuc_json_count(&nodes);
-    const bool *taken = nuc_nodes_to_import(im->cx, im->scope);
-
-    for (size_t i = 0; i < count; i++) {
-        struct nuc_json node = nuc_json_item(&nodes, i);
-        if (!taken[i] || nuc_is_about_sizes(&node))
-            continue;
-        bool is_region = nuc_has_region(&node);
-        im->part = NUC_PART_NONE;
-        if (im->cx->obstacles != NULL)
-            nuc_import_or_cut(im, &node, is_region ? nuc_import_region : import_node);
-        else if (is_region)
-            nuc_import_region(im, &node);
-        else
-            import_node(im, &node);
     }
 }

@@ -1,205 +1,13 @@
 /*
- * Graphs inside of a graph: operators of torch.ops.higher_order have them as arguments. Regions that only say how torch
- * computes (torch.no_grad(), autocast, checkpoints, named pieces of a model) are read in their place; of torch.cond()
- * both sides are, with a choice between their results, unless the condition is known. Loops over the slices of tensors
- * (scan, map, associative_scan) are read once for each slice.
+ * The nodes of a graph, and graphs inside of it: operators of torch.ops.higher_order have them as arguments. Regions
+ * that only say how torch computes (torch.no_grad(), autocast, checkpoints, named pieces of a model) are read in their
+ * place; of torch.cond() both sides are, with a choice between their results, unless the condition is known. Loops over
+ * the slices of tensors (scan, map, associative_scan) are read once for each slice.
  */
-#include <stdlib.h>
 #include <string.h>
 
 #include "front/pt2/importer.h"
 #include "ir/args.h"
-
-static const char higher_order[] = "higher_order.";
-
-/* What applies its graph to the slices of tensors along their first dimension, one after the other. */
-struct loop {
-    const char *name;
-    bool has_state; /* the first list of tensors goes from step to step, and is a result as the last step leaves it */
-    bool joins;     /* the graph reads what the step before made, first the first slice, and a slice */
-};
-
-static const struct loop loops[] = {
-    {"scan", .has_state = true}, {"map_impl", false, false}, {"associative_scan", .joins = true}};
-
-/* NULL: another operator. */
-static const struct loop *find_loop(const struct nuc_json *node)
-{
-    const char *name = nuc_pt2_op_name(node);
-
-    for (size_t i = 0; i < sizeof loops / sizeof *loops; i++) {
-        if (strncmp(name, higher_order, sizeof higher_order - 1) == 0 &&
-            strcmp(name + sizeof higher_order - 1, loops[i].name) == 0)
-            return &loops[i];
-    }
-    return NULL;
-}
-
-bool nuc_has_region(const struct nuc_json *node)
-{
-    static const char *const names[] = {"wrap_with_set_grad_enabled",
-                                        "wrap_with_autocast",
-                                        "tag_activation_checkpoint",
-                                        "wrap_activation_checkpoint",
-                                        "wrap",
-                                        "hints_wrapper",
-                                        "invoke_subgraph",
-                                        "strict_mode",
-                                        "run_const_graph",
-                                        "cond"};
-    const char *name = nuc_pt2_op_name(node);
-
-    if (strncmp(name, higher_order, sizeof higher_order - 1) != 0)
-        return false;
-    for (size_t i = 0; i < sizeof names / sizeof names[0]; i++) {
-        if (strcmp(names[i], name + sizeof higher_order - 1) == 0)
-            return true;
-    }
-    return find_loop(node) != NULL;
-}
-
-/* ---- names ---- */
-
-struct nuc_scope *nuc_open_scope(struct nuc_context *cx, struct nuc_json graph)
-{
-    struct nuc_scope *scope = nuc_alloc(cx, sizeof *scope);
-    const struct nuc_json_text *text = graph.file->text;
-
-    scope->graph = graph;
-    scope->tensor_values = nuc_json_field(&scope->graph, "tensor_values");
-    if (scope->tensor_values.type != NUC_JSON_OBJECT)
-        nuc_json_fail(&scope->tensor_values, NUC_BAD_INPUT, "is not an object");
-    scope->n_values = nuc_json_text_count(text, scope->tensor_values.token);
-    scope->tokens = nuc_alloc_array(cx, scope->n_values, sizeof *scope->tokens);
-    scope->nodes = nuc_alloc_array(cx, scope->n_values, sizeof(struct nuc_node *));
-    /* The text has a key and its value in turn. */
-    uint32_t token = nuc_json_text_first(scope->tensor_values.token);
-    for (size_t i = 0; i < scope->n_values; i++) {
-        scope->tokens[i] = token + 1;
-        token = nuc_json_text_next(text, token + 1);
-    }
-    scope->has_complex = nuc_has_complex(scope);
-    return scope;
-}
-
-static int compare_tokens(const void *key, const void *item)
-{
-    uint32_t a = *(const uint32_t *)key, b = *(const uint32_t *)item;
-
-    return (a > b) - (a < b);
-}
-
-struct nuc_node **nuc_scope_slot(const struct nuc_scope *scope, const char *name)
-{
-    uint32_t token = nuc_json_text_member(scope->graph.file->text, scope->tensor_values.token, name);
-
-    if (token == 0)
-        return NULL;
-    const uint32_t *found = bsearch(&token, scope->tokens, scope->n_values, sizeof *scope->tokens, compare_tokens);
-    return found == NULL ? NULL : &scope->nodes[found - scope->tokens];
-}
-
-/* ---- what is used ---- */
-
-struct marks {
-    const struct nuc_scope *scope;
-    bool *used; /* by value */
-};
-
-/*
- * Every {"name": ...} in an argument, however deep: tensors, lists and lists of lists of them. Graphs name their own.
- * Marks all, or tells whether one is marked or unknown.
- */
-static bool see_names(struct marks *m, const struct nuc_json *value, bool mark)
-{
-    struct nuc_json name = nuc_json_maybe_member(value, "name");
-    const char *text = nuc_json_maybe_text(&name);
-    bool used = false;
-
-    if (text != NULL) {
-        struct nuc_node **slot = nuc_scope_slot(m->scope, text);
-        if (slot != NULL && mark)
-            m->used[slot - m->scope->nodes] = true;
-        return slot == NULL || m->used[slot - m->scope->nodes];
-    }
-    if (value->type == NUC_JSON_ARRAY) {
-        for (size_t i = 0, count = nuc_json_count(value); i < count && (mark || !used); i++) {
-            struct nuc_json item = nuc_json_item(value, i);
-            used = see_names(m, &item, mark);
-        }
-    } else if (value->type == NUC_JSON_OBJECT && nuc_json_maybe_count(value) == 1) {
-        struct nuc_json member = nuc_json_union(value);
-        used = see_names(m, &member, mark);
-    }
-    return used;
-}
-
-/* An operator in place writes to what it is given, which other names may see; one without results checks something. */
-static bool acts(const struct nuc_json *node)
-{
-    struct nuc_json outputs = nuc_json_field(node, "outputs");
-    const char *name = nuc_pt2_op_name(node);
-    const char *overload = strrchr(name, '.');
-
-    return nuc_json_count(&outputs) == 0 || nuc_has_region(node) || strstr(name, "_.") != NULL ||
-           (overload != NULL && overload > name && overload[-1] == '_');
-}
-
-bool *nuc_live_nodes(struct nuc_context *cx, const struct nuc_scope *scope)
-{
-    struct nuc_json nodes = nuc_json_field(&scope->graph, "nodes");
-    struct nuc_json outputs = nuc_json_field(&scope->graph, "outputs");
-    size_t count = nuc_json_count(&nodes);
-    bool *live = nuc_alloc_array(cx, count, sizeof *live);
-    struct marks m = {scope, nuc_alloc_array(cx, scope->n_values, sizeof *m.used)};
-
-    see_names(&m, &outputs, true);
-    for (size_t i = count; i-- > 0;) {
-        struct nuc_json node = nuc_json_item(&nodes, i);
-        struct nuc_json results = nuc_json_field(&node, "outputs");
-        live[i] = acts(&node) || see_names(&m, &results, false);
-        if (!live[i])
-            continue;
-        struct nuc_json inputs = nuc_json_field(&node, "inputs");
-        for (size_t k = 0, n = nuc_json_count(&inputs); k < n; k++) {
-            struct nuc_json input = nuc_json_item(&inputs, k);
-            struct nuc_json arg = nuc_json_field(&input, "arg");
-            see_names(&m, &arg, true);
-        }
-    }
-    return live;
-}
-
-static bool reads(struct marks *m, const struct nuc_json *node)
-{
-    struct nuc_json inputs = nuc_json_field(node, "inputs");
-
-    for (size_t k = 0, n = nuc_json_count(&inputs); k < n; k++) {
-        struct nuc_json input = nuc_json_item(&inputs, k);
-        struct nuc_json arg = nuc_json_field(&input, "arg");
-        if (see_names(m, &arg, false))
-            return true;
-    }
-    return false;
-}
-
-const bool *nuc_nodes_to_import(struct nuc_context *cx, const struct nuc_scope *scope)
-{
-    struct nuc_json nodes = nuc_json_field(&scope->graph, "nodes");
-    struct marks out = {scope, nuc_alloc_array(cx, scope->n_values, sizeof *out.used)};
-    bool *taken = nuc_live_nodes(cx, scope);
-    struct nuc_known_ops known = {.of = {{.name = NULL}}};
-
-    for (size_t i = 0, count = nuc_json_count(&nodes); i < count; i++) {
-        struct nuc_json node = nuc_json_item(&nodes, i);
-        struct nuc_json results = nuc_json_field(&node, "outputs");
-        bool is_known = nuc_has_region(&node) || nuc_pt2_find_op(&known, nuc_pt2_op_name(&node)).op != NUC_OP_COUNT;
-        taken[i] = taken[i] || (is_known && !reads(&out, &node));
-        if (!taken[i])
-            see_names(&out, &results, true);
-    }
-    return taken;
-}
 
 /* ---- operands ---- */
 
@@ -439,7 +247,7 @@ static void refuse_numbers(const struct region *r)
     }
 }
 
-static void import_loop(struct nuc_importer *im, struct region *r, const struct loop *loop, size_t n_results)
+static void import_loop(struct nuc_importer *im, struct region *r, const struct nuc_region_row *loop, size_t n_results)
 {
     struct nuc_node **given = r->operands;
     refuse_numbers(r);
@@ -477,14 +285,14 @@ static void import_loop(struct nuc_importer *im, struct region *r, const struct 
     name_results(im, r, all, NULL, n_results);
 }
 
-void nuc_import_region(struct nuc_importer *im, const struct nuc_json *node)
+static void import_region(struct nuc_importer *im, const struct nuc_json *node)
 {
-    const struct loop *loop = find_loop(node);
+    const struct nuc_region_row *loop = nuc_find_region(node);
     struct region r;
 
     read_region(im, node, &r);
     size_t count = open_results(&r);
-    if (loop != NULL) {
+    if (loop->is_loop) {
         import_loop(im, &r, loop, count);
         return;
     }
@@ -494,4 +302,48 @@ void nuc_import_region(struct nuc_importer *im, const struct nuc_json *node)
     struct nuc_node **yes = import_graph(im, &r, r.n_graphs == 2 && r.known == 0 ? 1 : 0, count);
     struct nuc_node **no = chooses ? import_graph(im, &r, 1, count) : NULL;
     name_results(im, &r, yes, no, count);
+}
+
+/* ---- nodes ---- */
+
+static void import_node(struct nuc_importer *im, const struct nuc_json *json)
+{
+    const char *name = nuc_pt2_op_name(json);
+    struct nuc_op_form form = nuc_pt2_find_op(&im->known, name);
+
+    if (form.op == NUC_OP_ASSERT_TENSOR_METADATA)
+        return;
+    if (form.op == NUC_OP_COUNT)
+        nuc_fail_unknown(im, json);
+    /* By the name that it has here, an archive of nucleon's has it, of the parts. */
+    const bool is_own = strcmp(nuc_op_name(form.op, NUC_ATEN), name) == 0;
+    if ((!is_own && form.op == nuc_find_complex_op(name)) ||
+        (im->scope->has_complex && nuc_is_complex_call(im, json))) {
+        nuc_import_complex(im, form, json);
+        return;
+    }
+    struct nuc_node *node = nuc_add_call(im, form, json);
+    if (nuc_pt2_is_identity(name))
+        nuc_add_identity(im, node);
+}
+
+void nuc_import_nodes(struct nuc_importer *im)
+{
+    struct nuc_json nodes = nuc_json_field(&im->scope->graph, "nodes");
+    size_t count = nuc_json_count(&nodes);
+    const bool *taken = nuc_nodes_to_import(im->cx, im->scope);
+
+    for (size_t i = 0; i < count; i++) {
+        struct nuc_json node = nuc_json_item(&nodes, i);
+        if (!taken[i] || nuc_is_about_sizes(&node))
+            continue;
+        bool is_region = nuc_find_region(&node) != NULL;
+        im->part = NUC_PART_NONE;
+        if (im->cx->obstacles != NULL)
+            nuc_import_or_cut(im, &node, is_region ? import_region : import_node);
+        else if (is_region)
+            import_region(im, &node);
+        else
+            import_node(im, &node);
+    }
 }

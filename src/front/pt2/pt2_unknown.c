@@ -123,14 +123,14 @@ static void list_unknown(struct unknown *u, struct nuc_scope *scope)
         struct nuc_json node = nuc_json_item(&nodes, i);
         struct nuc_json inputs = nuc_json_field(&node, "inputs");
         const char *name = nuc_pt2_op_name(&node);
-        for (size_t k = 0, n = nuc_has_region(&node) ? nuc_json_count(&inputs) : 0; k < n; k++) {
+        for (size_t k = 0, n = nuc_find_region(&node) != NULL ? nuc_json_count(&inputs) : 0; k < n; k++) {
             struct nuc_json input = nuc_json_item(&inputs, k);
             struct nuc_json arg = nuc_json_field(&input, "arg");
             struct nuc_json value = nuc_json_union(&arg);
             if (strcmp(value.key, "as_graph") == 0)
                 list_unknown(u, nuc_open_scope(u->im->cx, nuc_json_field(&value, "graph")));
         }
-        if (!live[i] || nuc_is_about_sizes(&node) || nuc_has_region(&node) ||
+        if (!live[i] || nuc_is_about_sizes(&node) || nuc_find_region(&node) != NULL ||
             nuc_pt2_find_op(&u->im->known, name).op != NUC_OP_COUNT || is_listed(u->names, u->count, name))
             continue;
         u->names[u->count++] = name;
