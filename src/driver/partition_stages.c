@@ -95,6 +95,8 @@ void nuc_decompose_model(struct nuc_job *j)
     nuc_run_stage_passes(j, &nuc_quantized_passes, mode);
     if (!m->from_litert)
         nuc_run_stage_passes(j, &nuc_archive_passes, mode);
+    if (m->from_float == NULL)
+        nuc_leave_unread_of(m);
     if (options.express != NULL)
         options.express_user = nuc_not_delegated_new(
             m->graph,

@@ -11,6 +11,7 @@
 #include "rewrite/npu_forms/npu_forms.h"
 #include "rewrite/npu_forms/npu_function.h"
 #include "rewrite/pass_list.h"
+#include "rewrite/passes/unread.h"
 #include "rewrite/recognize/computed_weight.h"
 #include "rewrite/to_edge/functionalize.h"
 
@@ -63,6 +64,17 @@ static void keep_weights_constant(struct nuc_job *j)
     nuc_restore_output_orders(j->m->graph, outputs);
 }
 
+void nuc_leave_unread_of(struct nuc_model *m)
+{
+    const struct nuc_settings *s = m->settings;
+    const struct nuc_meta *outputs = nuc_output_metas(m->graph);
+
+    if (s->o.reference_compat || nuc_waits_for_stream(m) || !nuc_leave_unread(m->graph, s->target, s->o.no_quantize))
+        return;
+    nuc_refresh_layouts(m->graph);
+    nuc_restore_output_orders(m->graph, outputs);
+}
+
 /* What does not depend on where operators are computed: done once for the trials that decide it, too. */
 static void simplify(struct nuc_job *j, enum nuc_pass_mode mode)
 {
@@ -75,11 +87,13 @@ static void simplify(struct nuc_job *j, enum nuc_pass_mode mode)
     nuc_make_rewrites(j, false);
     keep_weights_constant(j);
     nuc_run_stage_passes(j, &nuc_aten_passes, mode);
+    const struct nuc_meta *outputs = nuc_output_metas(j->m->graph);
+    /* Operators for what the model writes out; its outputs lie in memory as they did. */
+    if (!j->m->settings->o.no_quantize)
+        nuc_run_stage_passes(j, &nuc_written_passes, mode);
+    nuc_leave_unread_of(j->m);
     if (j->m->settings->o.no_quantize)
         return;
-    /* Operators for what the model writes out; its outputs lie in memory as they did. */
-    const struct nuc_meta *outputs = nuc_output_metas(j->m->graph);
-    nuc_run_stage_passes(j, &nuc_written_passes, mode);
     struct nuc_support npu = {.g = j->m->graph, .target = j->m->settings->target, .flavor = j->m->settings->flavor};
     if (nuc_expresses_for_npu(j->m->settings) && nuc_take_fewer_rows(&npu))
         nuc_refresh_layouts(j->m->graph);

@@ -152,6 +152,9 @@ void nuc_make_program(struct nuc_job *j);      /* compiled_program.c */
 
 /* ---- what they share ---- */
 
+/* Rows that nothing reads go (quantize_stages.c): of a float model that is simplified, of another one as it came. */
+void nuc_leave_unread_of(struct nuc_model *m);
+
 /*
  * What --rewrite asks for (rewrites.c): in the graph as the model has it, and again in what the passes have
  * `recognized` in it. Fails with NUC_BAD_USAGE where a change has no place in either.

@@ -5,6 +5,7 @@
 #include "npu/layout/orders.h"
 #include "rewrite/npu_forms/npu_forms.h"
 #include "rewrite/pass_list.h"
+#include "rewrite/passes/unread.h"
 #include "rewrite/recognize/computed_weight.h"
 
 static const char *const wanted[] = {"prelu", "aten::pad", "aten.hardswish.default"};
@@ -71,6 +72,23 @@ static void take_fewer_rows(struct nuc_graph *g)
 
     if (nuc_take_fewer_rows(&s))
         nuc_refresh_layouts(g);
+}
+
+/* By the costs of a CPU that computes in float, or of the NPU. */
+static void leave_unread_of(struct nuc_graph *g, const char *target)
+{
+    if (nuc_leave_unread(g, nuc_target_find(g->cx, target), target != NULL))
+        nuc_refresh_layouts(g);
+}
+
+static void leave_unread(struct nuc_graph *g)
+{
+    leave_unread_of(g, "cortex-m33");
+}
+
+static void leave_unread_on_npu(struct nuc_graph *g)
+{
+    leave_unread_of(g, NULL);
 }
 
 static void to_npu_norms(struct nuc_graph *g)
@@ -149,6 +167,8 @@ static const struct stage stages[] = {
     {.name = "npu-forms", .run = to_npu_forms},
     {.name = "npu-quotients", .run = to_npu_quotients},
     {.name = "npu-rows", .run = take_fewer_rows},
+    {.name = "unread", .run = leave_unread},
+    {.name = "unread-npu", .run = leave_unread_on_npu},
     {.name = "npu-norms", .run = to_npu_norms},
     {.name = "centred-rows", .run = centre_rows},
     {.name = "centred-npu-norms", .run = to_centred_npu_norms},
@@ -182,6 +202,7 @@ int main(void)
         REWRITE_TEST("npu_norm.txt", stages),     REWRITE_TEST("computed_weight.txt", stages),
         REWRITE_TEST("npu_softmax.txt", stages),  REWRITE_TEST("masks.txt", stages),
         REWRITE_TEST("distances.txt", stages),    REWRITE_TEST("npu_rows.txt", stages),
+        REWRITE_TEST("unread.txt", stages),
     };
 
     return cmocka_run_group_tests_name("rewrites", tests, NULL, NULL);

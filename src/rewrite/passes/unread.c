@@ -1,0 +1,785 @@
+/*
+ * Rows that nothing reads are not computed: of a value, the box of places that its readers need, behind all of the
+ * graph. What an operator needs of its operands for a box of its result says the axis map, so that a slice moves up
+ * through everything that works place by place, and takes the halo of a window along.
+ */
+#include "rewrite/passes/unread.h"
+
+#include <string.h>
+
+#include "ir/axis_map.h"
+#include "ir/conv_args.h"
+#include "npu/support/estimate.h"
+#include "rewrite/insert.h"
+#include "rewrite/known.h"
+#include "rewrite/npu_forms/npu_forms.h"
+
+/* Places from lo to hi - 1 of each dimension. */
+struct box {
+    int64_t lo[NUC_MAX_RANK], hi[NUC_MAX_RANK];
+};
+
+struct demand {
+    struct box box;            /* of what is read, as far as the operator can compute it alone */
+    bool read, stays, divided; /* divided: one of several that each compute a part */
+    struct nuc_node *made;     /* holds the box; NULL: the node, with all of its value */
+};
+
+struct unread {
+    struct nuc_graph *g;
+    const struct nuc_target *target;
+    bool in_float;
+    struct demand *of; /* by node id */
+    uint32_t n_ids;
+};
+
+/* ---- boxes ---- */
+
+static struct box all_of(const struct nuc_meta *m)
+{
+    struct box b = {{0}, {0}};
+
+    memcpy(b.hi, m->sizes, m->rank * sizeof *b.hi);
+    return b;
+}
+
+static int64_t extent(const struct box *b, uint32_t dim)
+{
+    return b->hi[dim] - b->lo[dim];
+}
+
+static int64_t count(const struct box *b, uint32_t from, uint32_t to)
+{
+    int64_t n = 1;
+
+    for (uint32_t d = from; d < to; d++)
+        n *= extent(b, d);
+    return n;
+}
+
+static bool is_all(const struct box *b, const struct nuc_meta *m)
+{
+    return count(b, 0, m->rank) == nuc_elements(m);
+}
+
+static void widen(struct box *b, const struct nuc_meta *m, uint32_t from, uint32_t to)
+{
+    for (uint32_t d = from; d < to; d++) {
+        b->lo[d] = 0;
+        b->hi[d] = m->sizes[d];
+    }
+}
+
+static bool is_same(const struct box *a, const struct box *b, uint32_t rank)
+{
+    return memcmp(a->lo, b->lo, rank * sizeof *a->lo) == 0 && memcmp(a->hi, b->hi, rank * sizeof *a->hi) == 0;
+}
+
+/* Dimensions counted as one: the places from the first to the last one of the box. */
+static struct box flat(const struct box *b, const struct nuc_meta *m, uint32_t from, uint32_t to)
+{
+    int64_t lo = 0, last = 0;
+
+    for (uint32_t d = from; d < to; d++) {
+        lo = lo * m->sizes[d] + b->lo[d];
+        last = last * m->sizes[d] + b->hi[d] - 1;
+    }
+    return (struct box){{lo}, {last + 1}};
+}
+
+/* The other way round: the smallest box that has the places. */
+static void unfold(struct box *b, const struct nuc_meta *m, uint32_t from, uint32_t to, struct box flat)
+{
+    int64_t lo = flat.lo[0], last = flat.hi[0] - 1;
+
+    for (uint32_t d = from; d < to; d++) {
+        int64_t inner = nuc_elements_between(m, d + 1, to);
+        b->lo[d] = lo / inner;
+        b->hi[d] = last / inner + 1;
+        lo -= b->lo[d] * inner;
+        last -= b->lo[d] * inner;
+        if (extent(b, d) > 1) {
+            widen(b, m, d + 1, to);
+            return;
+        }
+    }
+}
+
+/* ---- what operators need ---- */
+
+/* A norm of the last dimensions, whose map does not tell rows from what a row holds: how many there are. */
+static uint32_t normalized_dims(const struct nuc_node *n)
+{
+    uint32_t shape = nuc_op_family(n->op) == NUC_FAMILY_NORM ? nuc_arg_named(n, "normalized_shape") : NUC_NO_ARG;
+
+    return shape != NUC_NO_ARG ? nuc_arg_at(n, shape)->count : 0;
+}
+
+static bool is_single(const struct nuc_axis *a)
+{
+    return a->from + 1 == a->from_end && a->to + 1 == a->to_end;
+}
+
+static const struct nuc_meta *operand_meta(const struct nuc_node *n, uint32_t arg, uint32_t element)
+{
+    const struct nuc_arg *a = nuc_arg_at(n, arg);
+
+    return a->kind == NUC_ARG_NODES ? &a->u.nodes[element]->vals[0] : &a->u.node->vals[0];
+}
+
+static void places_of(const struct nuc_axis *a, const struct box *y, int64_t *lo, int64_t *hi)
+{
+    int64_t reach = a->kind == NUC_AXIS_WINDOW ? a->dilation * (a->taps - 1) + 1 : 1;
+
+    *lo = a->start + a->step * y->lo[a->to];
+    *hi = a->start + a->step * (y->hi[a->to] - 1) + reach;
+}
+
+static int64_t within(int64_t place, int64_t size)
+{
+    return place < 0 ? 0 : place > size ? size : place;
+}
+
+/* Of an operand for a box of the result that the operator can compute alone. False: nothing. */
+static bool operand_box(struct unread *u, const struct nuc_node *n, uint32_t arg, uint32_t element, const struct box *y,
+                        struct box *x)
+{
+    const struct nuc_meta *m = operand_meta(n, arg, element);
+    uint32_t normalized = normalized_dims(n);
+    struct nuc_places p = {.at = NULL};
+    struct nuc_axis_map map;
+
+    *x = all_of(m);
+    for (uint32_t d = 0; normalized > 0 && arg == NUC_SELF && d + normalized < m->rank; d++) {
+        x->lo[d] = y->lo[d];
+        x->hi[d] = y->hi[d];
+    }
+    if (nuc_op_family(n->op) == NUC_FAMILY_SELECT && arg == NUC_SELF && (p = nuc_places_of(u->g, n)).at != NULL) {
+        *x = *y;
+        x->lo[p.dim] = m->sizes[p.dim];
+        x->hi[p.dim] = 0;
+        for (int64_t i = y->lo[p.dim]; i < y->hi[p.dim]; i++) {
+            int64_t at = p.at[i] < 0 ? p.at[i] + m->sizes[p.dim] : p.at[i];
+            x->lo[p.dim] = at < x->lo[p.dim] ? at : x->lo[p.dim];
+            x->hi[p.dim] = at >= x->hi[p.dim] ? at + 1 : x->hi[p.dim];
+        }
+    }
+    if (normalized > 0 || !nuc_axis_map(n, 0, arg, element, &map))
+        return true;
+    for (uint32_t i = 0; i < map.count; i++) {
+        const struct nuc_axis *a = &map.axes[i];
+        if (a->kind == NUC_AXIS_WHOLE || a->to == a->to_end)
+            continue;
+        if (!is_single(a)) {
+            unfold(x, m, a->from, a->from_end, flat(y, &n->vals[0], a->to, a->to_end));
+        } else if (a->step > 0 && a->taps > 0) {
+            places_of(a, y, &x->lo[a->from], &x->hi[a->from]);
+            x->lo[a->from] = within(x->lo[a->from], m->sizes[a->from]);
+            x->hi[a->from] = within(x->hi[a->from], m->sizes[a->from]);
+            if (x->lo[a->from] >= x->hi[a->from])
+                return false;
+        }
+    }
+    return true;
+}
+
+/* Windows beyond both ends of the part by the same number of places, which is then the padding. */
+static bool is_even(const struct nuc_axis *a, const struct box *y, int64_t size, int64_t *padding)
+{
+    int64_t lo, hi;
+
+    places_of(a, y, &lo, &hi);
+    *padding = lo < 0 ? -lo : 0;
+    return a->step > 0 && a->taps > 0 && *padding == (hi > size ? hi - size : 0);
+}
+
+static bool has_plain_windows(const struct nuc_node *n)
+{
+    const struct nuc_arg *padding = nuc_arg_at(n, nuc_arg_named(n, "padding"));
+    uint32_t transposed = nuc_arg_named(n, "transposed");
+
+    return (padding->kind == NUC_ARG_INT || (padding->kind == NUC_ARG_INTS && padding->count + 2 <= n->vals[0].rank)) &&
+           nuc_arg_named(n, "output_padding") == NUC_NO_ARG && transposed == NUC_NO_ARG &&
+           !nuc_flag(n, nuc_arg_named(n, "ceil_mode"));
+}
+
+/* Whether the operator computes a box of its result from boxes of its operands. */
+static bool is_made_in_parts(struct unread *u, const struct nuc_node *n)
+{
+    if (!nuc_is_call(n) || n->is_tuple || n->n_vals != 1 || nuc_elements(&n->vals[0]) == 0 || n->vals[0].rank == 0)
+        return false;
+    switch ((int)nuc_op_family(n->op)) {
+    case NUC_FAMILY_NORM:
+        return normalized_dims(n) > 0;
+    case NUC_FAMILY_SLICE:
+        return n->op == NUC_OP_SLICE || n->op == NUC_OP_EXPAND;
+    case NUC_FAMILY_SELECT:
+        return n->op == NUC_OP_WHERE || (n->op == NUC_OP_INDEX && nuc_places_of(u->g, n).at != NULL);
+    case NUC_FAMILY_CONV:
+    case NUC_FAMILY_POOL:
+        return has_plain_windows(n);
+    case NUC_FAMILY_PAD:
+        return n->op == NUC_OP_PAD;
+    case NUC_FAMILY_QUANT:
+    case NUC_FAMILY_DEQUANT:
+    case NUC_FAMILY_MATRIX:
+    case NUC_FAMILY_SOFTMAX:
+    case NUC_FAMILY_REDUCE:
+    case NUC_FAMILY_VIEW:
+    case NUC_FAMILY_PERMUTE:
+    case NUC_FAMILY_COPY:
+    case NUC_FAMILY_CAST:
+    case NUC_FAMILY_CAT:
+    case NUC_FAMILY_MAP:
+    case NUC_FAMILY_BINARY:
+    case NUC_FAMILY_COMPARE:
+        return true;
+    default:
+        return false;
+    }
+}
+
+/* Fewer than that many of four places are worth it. */
+#define ENOUGH 3
+
+/* The dimensions of the result along which the operator computes all or nothing are computed as a whole. */
+static void settle_axes(const struct nuc_node *n, uint32_t arg, uint32_t element, struct box *y)
+{
+    const struct nuc_meta *m = operand_meta(n, arg, element), *out = &n->vals[0];
+    const struct nuc_node *operand = nuc_arg_node(n, arg);
+    bool is_scaled = operand != NULL && operand->op == NUC_OP_DEQUANTIZE_PER_CHANNEL;
+    struct nuc_axis_map map;
+
+    if (!nuc_axis_map(n, 0, arg, element, &map)) {
+        if (n->op != NUC_OP_INDEX)
+            *y = all_of(out);
+        return;
+    }
+    for (uint32_t i = 0; i < map.count; i++) {
+        const struct nuc_axis *a = &map.axes[i];
+        int64_t padding;
+        bool apart = a->kind == NUC_AXIS_ELEMENT && is_single(a) && a->step >= 0 && !is_scaled;
+        if (a->kind == NUC_AXIS_WINDOW)
+            apart = is_single(a) && is_even(a, y, m->sizes[a->from], &padding);
+        if (a->kind == NUC_AXIS_ELEMENT && !is_single(a) && a->to < a->to_end) {
+            struct box whole = flat(y, out, a->to, a->to_end), x;
+            unfold(&x, m, a->from, a->from_end, whole);
+            apart =
+                extent(&whole, 0) == count(y, a->to, a->to_end) && extent(&whole, 0) == count(&x, a->from, a->from_end);
+        }
+        if (!apart)
+            widen(y, out, a->to, a->to_end);
+    }
+}
+
+static void settle(struct unread *u, const struct nuc_node *n, struct box *y)
+{
+    const struct nuc_meta *out = &n->vals[0];
+    uint32_t normalized = normalized_dims(n);
+
+    if (u->of[n->id].stays || !is_made_in_parts(u, n)) {
+        *y = all_of(out);
+        return;
+    }
+    if (normalized > 0)
+        widen(y, out, out->rank - normalized, out->rank);
+    for (uint32_t i = 0; i < n->n_args && normalized == 0; i++) {
+        const struct nuc_arg *a = &n->args[i];
+        if (a->kind == NUC_ARG_NODE)
+            settle_axes(n, i, 0, y);
+        for (uint32_t e = 0; n->op == NUC_OP_CAT && a->kind == NUC_ARG_NODES && e < a->count; e++)
+            settle_axes(n, i, e, y);
+    }
+    if (nuc_op_family(n->op) == NUC_FAMILY_CONV && nuc_integer(n, nuc_arg_named(n, "groups"), 1) != 1)
+        widen(y, out, out->rank + 1u - nuc_input_meta(n, NUC_CONV_WEIGHT)->rank,
+              out->rank + 2u - nuc_input_meta(n, NUC_CONV_WEIGHT)->rank);
+    if (n->op == NUC_OP_PAD) {
+        struct box x;
+        if (!operand_box(u, n, NUC_SELF, 0, y, &x))
+            *y = all_of(out);
+    }
+    if (4 * count(y, 0, out->rank) > ENOUGH * nuc_elements(out))
+        *y = all_of(out);
+}
+
+/* ---- what is read ---- */
+
+static void need(struct unread *u, const struct nuc_node *x, const struct box *b)
+{
+    struct demand *d = &u->of[x->id];
+
+    for (uint32_t k = 0; d->read && k < x->vals[0].rank; k++) {
+        d->box.lo[k] = b->lo[k] < d->box.lo[k] ? b->lo[k] : d->box.lo[k];
+        d->box.hi[k] = b->hi[k] > d->box.hi[k] ? b->hi[k] : d->box.hi[k];
+    }
+    if (!d->read)
+        d->box = *b;
+    d->read = true;
+}
+
+/* From the outputs up. */
+static void find_demand(struct unread *u)
+{
+    for (uint32_t i = 0; i < u->n_ids; i++)
+        u->of[i].read = false;
+    for (struct nuc_node *n = u->g->last; n != NULL && !nuc_is_placeholder(n); n = n->prev) {
+        struct demand *d = &u->of[n->id];
+        if (d->read)
+            settle(u, n, &d->box);
+        for (uint32_t i = 0; i < n->n_args; i++) {
+            const struct nuc_arg *a = &n->args[i];
+            uint32_t n_elements = a->kind == NUC_ARG_NODES ? a->count : a->kind == NUC_ARG_NODE;
+            for (uint32_t e = 0; e < n_elements; e++) {
+                const struct nuc_node *x = a->kind == NUC_ARG_NODES ? a->u.nodes[e] : a->u.node;
+                struct box b;
+                if (x == NULL || x->n_vals == 0)
+                    continue;
+                if (!d->read || !is_made_in_parts(u, n))
+                    b = all_of(&x->vals[0]);
+                else if (!operand_box(u, n, i, e, &d->box, &b))
+                    continue;
+                need(u, x, &b);
+            }
+        }
+    }
+}
+
+static bool is_narrow(const struct unread *u, const struct nuc_node *n)
+{
+    const struct demand *d = &u->of[n->id];
+
+    return nuc_is_call(n) && d->read && !n->is_tuple && n->n_vals == 1 && !is_all(&d->box, &n->vals[0]);
+}
+
+/* ---- whether it takes less ---- */
+
+static bool runs_on_npu(const struct unread *u)
+{
+    return u->target->npu_name != NULL && !u->in_float;
+}
+
+static uint64_t cycles(const struct unread *u, const struct nuc_node *n)
+{
+    return runs_on_npu(u) ? nuc_estimate_npu(u->target, n) : nuc_estimate_cpu(u->target, n, u->in_float);
+}
+
+static uint64_t copy_cycles(const struct unread *u, int64_t elements)
+{
+    const struct nuc_costs *c = &u->target->costs;
+
+    if (runs_on_npu(u))
+        return nuc_estimate_move(u->target, (uint64_t)elements);
+    const struct nuc_kernel_costs *k = u->in_float ? &c->real : &c->int8;
+    return nuc_cpu_cycles(k, (double)elements, k->element);
+}
+
+/* A part that is cut out of an operand is a copy, as is one of the result; what it takes less stands against it. */
+static bool takes_less(struct unread *u, const struct nuc_node *n)
+{
+    const struct demand *d = &u->of[n->id];
+    int64_t part = count(&d->box, 0, n->vals[0].rank);
+    uint64_t copies = 0, full = cycles(u, n);
+
+    for (uint32_t i = 0; i < n->n_args; i++) {
+        const struct nuc_arg *a = &n->args[i];
+        uint32_t n_elements = a->kind == NUC_ARG_NODES ? a->count : a->kind == NUC_ARG_NODE;
+        for (uint32_t e = 0; e < n_elements; e++) {
+            const struct nuc_node *x = a->kind == NUC_ARG_NODES ? a->u.nodes[e] : a->u.node;
+            struct box b;
+            if (x == NULL || nuc_is_static(x) || !operand_box(u, n, i, e, &d->box, &b))
+                continue;
+            struct box held = is_narrow(u, x) && !u->of[x->id].stays ? u->of[x->id].box : all_of(&x->vals[0]);
+            if (!is_same(&b, &held, x->vals[0].rank))
+                copies += copy_cycles(u, count(&b, 0, x->vals[0].rank));
+        }
+    }
+    /* Bounds are those of the layer in front of them; parts of a part are taken of what that is a part of. */
+    if (n->op == NUC_OP_SLICE || nuc_has_bounds(n) || nuc_is_quantize(n) || nuc_is_dequantize(n))
+        full = 0;
+    double saved = (double)full * (1.0 - (double)part / (double)nuc_elements(&n->vals[0]));
+    return copies == 0 || saved + (double)copy_cycles(u, part) > (double)copies;
+}
+
+/* Operators that would rather compute all of it, from the top down; each that does may make another one. */
+static void weigh(struct unread *u)
+{
+    for (bool changed = true; changed;) {
+        changed = false;
+        for (struct nuc_node *n = u->g->body; n != NULL; n = n->next) {
+            if (!is_narrow(u, n) || u->of[n->id].stays || u->of[n->id].divided || takes_less(u, n))
+                continue;
+            u->of[n->id].stays = changed = true;
+        }
+        if (changed)
+            find_demand(u);
+    }
+}
+
+/* ---- layers of which readers take different parts ---- */
+
+/* What readers take of a layer, behind moves that all of them share: queries, keys and values of one product. */
+#define MOST_READERS 8
+
+struct division {
+    struct nuc_node *layer;
+    uint32_t n_parts, part_of[MOST_READERS]; /* by reader */
+    struct box parts[MOST_READERS];
+};
+
+/* The layer with constant weights that a value is moved from, where nothing else reads what lies between. */
+static struct nuc_node *layer_above(struct nuc_node *x)
+{
+    while (nuc_op_rearranges(x->op)) {
+        x = nuc_arg_node(x, NUC_SELF);
+        if (x == NULL || x->n_users != 1)
+            return NULL;
+    }
+    const struct nuc_node *weight = x->op == NUC_OP_LINEAR ? nuc_arg_node(x, NUC_ARG(LINEAR, weight)) : NULL;
+    const struct nuc_node *bias = x->op == NUC_OP_LINEAR ? nuc_arg_node(x, NUC_ARG(LINEAR, bias)) : NULL;
+    return weight != NULL && nuc_is_static(weight) && (bias == NULL || nuc_is_static(bias)) ? x : NULL;
+}
+
+static struct box box_of_layer(struct unread *u, const struct nuc_node *x, const struct nuc_node *layer, struct box b)
+{
+    struct box from;
+
+    for (settle(u, x, &b); x != layer; settle(u, x, &b)) {
+        (void)operand_box(u, x, NUC_SELF, 0, &b, &from);
+        x = nuc_arg_node(x, NUC_SELF);
+        b = from;
+    }
+    return b;
+}
+
+static struct box hull(struct box a, const struct box *b, uint32_t rank)
+{
+    for (uint32_t d = 0; d < rank; d++) {
+        a.lo[d] = b->lo[d] < a.lo[d] ? b->lo[d] : a.lo[d];
+        a.hi[d] = b->hi[d] > a.hi[d] ? b->hi[d] : a.hi[d];
+    }
+    return a;
+}
+
+static uint64_t part_cycles(const struct unread *u, const struct nuc_node *layer, const struct box *b)
+{
+    const struct nuc_meta *m = &layer->vals[0], *in = nuc_input_meta(layer, NUC_SELF);
+    const int64_t rows = count(b, 0, m->rank - 1u), depth = in->sizes[in->rank - 1];
+    const uint64_t copy = count(b, 0, m->rank - 1u) < nuc_elements(in) / depth ? copy_cycles(u, rows * depth) : 0;
+
+    if (runs_on_npu(u))
+        return copy +
+               nuc_estimate_product(u->target, (uint64_t)rows, (uint64_t)extent(b, m->rank - 1u), (uint64_t)depth);
+    double share = (double)count(b, 0, m->rank) / (double)nuc_elements(m);
+    return copy + nuc_cpu_cycles(u->in_float ? &u->target->costs.real : &u->target->costs.int8,
+                                 (double)cycles(u, layer) * share, 1);
+}
+
+/* Readers whose parts are no more together than one by one share them. */
+static bool divides(struct unread *u, struct nuc_node *x, struct division *v)
+{
+    *v = (struct division){.layer = u->of[x->id].read && x->n_users > 1 && x->n_users <= MOST_READERS ? layer_above(x)
+                                                                                                      : NULL};
+    for (uint32_t i = 0; v->layer != NULL && i < x->n_users; i++) {
+        struct nuc_node *reader = x->users[i];
+        uint32_t rank = v->layer->vals[0].rank, k = 0;
+        struct box b;
+        if (nuc_arg_node(reader, NUC_SELF) != x || !u->of[reader->id].read || !is_made_in_parts(u, reader) ||
+            !operand_box(u, reader, NUC_SELF, 0, &u->of[reader->id].box, &b))
+            return false;
+        b = box_of_layer(u, x, v->layer, b);
+        for (; k < v->n_parts; k++) {
+            struct box both = hull(v->parts[k], &b, rank);
+            if (count(&both, 0, rank) > count(&v->parts[k], 0, rank) + count(&b, 0, rank))
+                continue;
+            v->parts[k] = both;
+            break;
+        }
+        v->part_of[i] = k;
+        if (k == v->n_parts)
+            v->parts[v->n_parts++] = b;
+    }
+    uint64_t apart = 0;
+    for (uint32_t k = 0; k < v->n_parts; k++)
+        apart += part_cycles(u, v->layer, &v->parts[k]);
+    return v->n_parts > 1 && apart < part_cycles(u, v->layer, &u->of[v->layer->id].box);
+}
+
+static struct nuc_node *once_more(struct nuc_graph *g, struct nuc_node *before, struct nuc_node *x,
+                                  const struct nuc_node *layer)
+{
+    struct nuc_node *from = nuc_operand(g, x, NUC_SELF);
+
+    return nuc_emit_like(g, before, x, NUC_ARGS(x == layer ? from : once_more(g, before, from, layer)));
+}
+
+/* The layer with its moves once for each part. */
+static void divide(struct unread *u, struct nuc_node *x, const struct division *v)
+{
+    uint32_t n_readers = x->n_users, first = u->g->next_id;
+    struct nuc_node *readers[MOST_READERS];
+
+    memcpy(readers, x->users, n_readers * sizeof *readers);
+    for (uint32_t k = 1; k < v->n_parts; k++) {
+        struct nuc_node *part = once_more(u->g, x, x, v->layer);
+        for (uint32_t i = 0; i < n_readers; i++) {
+            if (v->part_of[i] == k)
+                nuc_set_arg_node(readers[i], u->g, NUC_SELF, part);
+        }
+    }
+    struct demand *of = nuc_alloc_array(u->g->cx, u->g->next_id, sizeof *of);
+    memcpy(of, u->of, u->n_ids * sizeof *of);
+    u->n_ids = u->g->next_id;
+    u->of = of;
+    for (uint32_t id = first; id < u->n_ids; id++)
+        of[id].divided = true;
+    of[v->layer->id].divided = true;
+    for (struct nuc_node *n = x; n != v->layer; n = nuc_operand(u->g, n, NUC_SELF))
+        of[n->id].divided = true;
+}
+
+/* ---- what is built ---- */
+
+static struct nuc_node *part_of_constant(struct nuc_graph *g, struct nuc_node *before, const struct nuc_node *x,
+                                         const struct box *b)
+{
+    struct nuc_meta m = x->vals[0];
+    const uint8_t *from = nuc_const_contiguous(g, x);
+    int64_t index[NUC_MAX_RANK] = {0};
+
+    for (uint32_t d = 0; d < m.rank; d++)
+        m.sizes[d] = extent(b, d);
+    m = nuc_meta_make(m.dtype, m.sizes, m.rank);
+    size_t size = nuc_bytes(&m) / (size_t)nuc_elements(&m);
+    uint8_t *to = nuc_alloc(g->cx, nuc_bytes(&m));
+    for (int64_t i = 0; i < nuc_elements(&m); i++) {
+        int64_t at = 0;
+        for (uint32_t d = 0; d < m.rank; d++)
+            at = at * x->vals[0].sizes[d] + b->lo[d] + index[d];
+        memcpy(to + (size_t)i * size, from + (size_t)at * size, size);
+        for (uint32_t d = m.rank; d-- > 0 && ++index[d] == m.sizes[d];)
+            index[d] = 0;
+    }
+    return nuc_add_constant(g, nuc_format(g->cx, "%s_part", before->name), &m, to);
+}
+
+/* One that was built stands in front of what is being built. */
+static struct nuc_node *part_along(struct unread *u, struct nuc_node *before, struct nuc_node *x, uint32_t dim,
+                                   int64_t lo, int64_t hi)
+{
+    for (uint32_t i = 0; i < x->n_users; i++) {
+        struct nuc_node *s = x->users[i];
+        if (s->id >= u->n_ids && s->op == NUC_OP_SLICE && nuc_integer(s, NUC_ARG(SLICE, step), 1) == 1 &&
+            nuc_dim(s, NUC_ARG(SLICE, dim), 0, x->vals[0].rank) == dim &&
+            nuc_integer(s, NUC_ARG(SLICE, start), 0) == lo && nuc_integer(s, NUC_ARG(SLICE, end), 0) == hi)
+            return s;
+    }
+    return nuc_insert_part(u->g, before, x, dim, lo, hi);
+}
+
+/* That box of an operand. */
+static struct nuc_node *take(struct unread *u, struct nuc_node *before, struct nuc_node *x, const struct box *b)
+{
+    uint32_t rank = x->vals[0].rank;
+
+    if (nuc_is_static(x))
+        return is_all(b, &x->vals[0]) ? x : part_of_constant(u->g, before, x, b);
+    const struct nuc_node *of = x->op == NUC_OP_SLICE && u->of[x->id].made == NULL ? nuc_arg_node(x, NUC_SELF) : NULL;
+    if (of != NULL && nuc_integer(x, NUC_ARG(SLICE, step), 1) == 1 && !is_all(b, &x->vals[0])) {
+        struct box from; /* a part of a part */
+        (void)operand_box(u, x, NUC_SELF, 0, b, &from);
+        return take(u, before, nuc_operand(u->g, x, NUC_SELF), &from);
+    }
+    const struct demand *d = &u->of[x->id];
+    struct box held = d->made != NULL ? d->box : all_of(&x->vals[0]);
+    struct nuc_node *value = d->made != NULL ? d->made : x;
+    struct nuc_quant q;
+    bool is_cut = !is_same(b, &held, rank) && nuc_quant_of(x, &q) && !q.per_channel;
+    if (is_cut && nuc_is_quantize(x)) /* what cuts reads and makes values that are quantized */
+        value = nuc_insert_quant(u->g, before, NUC_OP_DEQUANTIZE_PER_TENSOR, value, &q);
+    for (uint32_t k = 0; k < rank; k++)
+        value = part_along(u, before, value, k, b->lo[k] - held.lo[k], b->hi[k] - held.lo[k]);
+    if (is_cut)
+        value = nuc_insert_quant(u->g, before, NUC_OP_QUANTIZE_PER_TENSOR, value, &q);
+    if (is_cut && nuc_is_dequantize(x))
+        value = nuc_insert_quant(u->g, before, NUC_OP_DEQUANTIZE_PER_TENSOR, value, &q);
+    return value;
+}
+
+static struct nuc_node *operand_part(struct unread *u, struct nuc_node *n, uint32_t arg, struct box *b)
+{
+    (void)operand_box(u, n, arg, 0, &u->of[n->id].box, b);
+    return take(u, n, nuc_operand(u->g, n, arg), b);
+}
+
+static struct nuc_node *part_of_cat(struct unread *u, struct nuc_node *n)
+{
+    const struct nuc_arg *list = nuc_arg_at(n, NUC_ARG(CAT, tensors));
+    struct nuc_node **parts = nuc_alloc_array(u->g->cx, list->count, sizeof(struct nuc_node *));
+    uint32_t n_parts = 0;
+    struct box b;
+
+    for (uint32_t e = 0; e < list->count; e++) {
+        if (operand_box(u, n, NUC_ARG(CAT, tensors), e, &u->of[n->id].box, &b))
+            parts[n_parts++] = take(u, n, list->u.nodes[e], &b);
+    }
+    return n_parts == 1 ? parts[0] : nuc_insert_cat(u->g, n, parts, n_parts, nuc_integer(n, NUC_ARG(CAT, dim), 0));
+}
+
+static struct nuc_node *part_of_pad(struct unread *u, struct nuc_node *n)
+{
+    const struct nuc_arg *pad = nuc_arg_at(n, NUC_ARG(PAD, pad));
+    const struct box *y = &u->of[n->id].box;
+    int64_t *pads = nuc_alloc_array(u->g->cx, pad->count, sizeof *pads);
+    bool any = false;
+    struct box x;
+    struct nuc_node *value = operand_part(u, n, NUC_SELF, &x);
+
+    for (uint32_t i = 0; i < pad->count; i += 2) {
+        uint32_t d = n->vals[0].rank - 1u - i / 2;
+        pads[i] = x.lo[d] + pad->u.ints[i] - y->lo[d];
+        pads[i + 1] = extent(y, d) - extent(&x, d) - pads[i];
+        any = any || pads[i] != 0 || pads[i + 1] != 0;
+    }
+    return any ? nuc_emit_like(u->g, n, n, NUC_ARGS(value, nuc_ints_arg(pads, pad->count))) : value;
+}
+
+/* The operator of other operands, and of other padding where it has windows. */
+static struct nuc_node *with_operands(struct unread *u, struct nuc_node *n)
+{
+    struct nuc_node *operands[NUC_MAX_RANK] = {NULL};
+    struct nuc_axis_map map;
+    struct box b;
+
+    for (uint32_t i = 0; i < n->n_args && i < NUC_MAX_RANK; i++) {
+        if (n->args[i].kind == NUC_ARG_NODE)
+            operands[i] = operand_part(u, n, i, &b);
+    }
+    struct nuc_node *made = nuc_insert(u->g, n, n->op, n);
+    made->in_place = false;
+    made->is_centred = n->is_centred;
+    for (uint32_t i = 0; i < n->n_args; i++) {
+        nuc_copy_arg(u->g, made, i, n, i);
+        if (i < NUC_MAX_RANK && operands[i] != NULL)
+            nuc_set_arg_node(made, u->g, i, operands[i]);
+    }
+    enum nuc_family family = nuc_op_family(n->op);
+    if ((family == NUC_FAMILY_CONV || family == NUC_FAMILY_POOL) && nuc_axis_map(n, 0, NUC_SELF, 0, &map)) {
+        int64_t padding[NUC_MAX_RANK];
+        uint32_t n_windows = 0;
+        bool changes = false;
+        for (uint32_t i = 0; i < map.count; i++) {
+            const struct nuc_axis *a = &map.axes[i];
+            const int64_t size = nuc_input_meta(n, NUC_SELF)->sizes[a->from];
+            if (a->kind != NUC_AXIS_WINDOW)
+                continue;
+            if (extent(&u->of[n->id].box, a->to) == n->vals[0].sizes[a->to])
+                padding[n_windows] = -a->start;
+            else
+                (void)is_even(a, &u->of[n->id].box, size, &padding[n_windows]);
+            changes = changes || padding[n_windows] != -a->start;
+            n_windows++;
+        }
+        if (changes)
+            nuc_set_arg_ints(made, u->g, nuc_arg_named(n, "padding"), padding, n_windows);
+    }
+    nuc_infer_shape(u->g, made);
+    return made;
+}
+
+static struct nuc_node *build(struct unread *u, struct nuc_node *n)
+{
+    const struct box *y = &u->of[n->id].box;
+    int64_t sizes[NUC_MAX_RANK], step, dim;
+    struct nuc_node *value;
+    struct box x;
+
+    for (uint32_t d = 0; d < n->vals[0].rank; d++)
+        sizes[d] = extent(y, d);
+    if (nuc_op_family(n->op) == NUC_FAMILY_VIEW)
+        return nuc_insert_reshaped(u->g, n, operand_part(u, n, NUC_SELF, &x), sizes, n->vals[0].rank);
+    switch ((int)n->op) {
+    case NUC_OP_CAT:
+        return part_of_cat(u, n);
+    case NUC_OP_PAD:
+        return part_of_pad(u, n);
+    case NUC_OP_EXPAND:
+        return nuc_insert_expanded(u->g, n, operand_part(u, n, NUC_SELF, &x), sizes, n->vals[0].rank);
+    case NUC_OP_SLICE:
+        value = operand_part(u, n, NUC_SELF, &x);
+        step = nuc_integer(n, NUC_ARG(SLICE, step), 1);
+        dim = nuc_dim(n, NUC_ARG(SLICE, dim), 0, n->vals[0].rank);
+        return step == 1 ? value
+                         : nuc_emit(u->g, n, NUC_OP_SLICE, n, NUC_ARGS(value, dim, 0, value->vals[0].sizes[dim], step));
+    case NUC_OP_INDEX: {
+        struct nuc_places p = nuc_places_of(u->g, n);
+        value = operand_part(u, n, NUC_SELF, &x);
+        int64_t *at = nuc_alloc_array(u->g->cx, (size_t)sizes[p.dim], sizeof *at);
+        for (int64_t i = 0; i < sizes[p.dim]; i++) {
+            int64_t place = p.at[y->lo[p.dim] + i];
+            at[i] = (place < 0 ? place + nuc_input_meta(n, NUC_SELF)->sizes[p.dim] : place) - x.lo[p.dim];
+        }
+        return nuc_insert_taken(u->g, n, value, p.dim, at, sizes[p.dim]);
+    }
+    default:
+        return with_operands(u, n);
+    }
+}
+
+static bool is_built(const struct unread *u, const struct nuc_node *n)
+{
+    struct nuc_cursor at = {0, 0};
+    bool built = is_narrow(u, n);
+
+    for (const struct nuc_node *x; !built && u->of[n->id].read && (x = nuc_next_input(n, &at)) != NULL;)
+        built = x->id < u->n_ids && u->of[x->id].made != NULL;
+    return built && nuc_is_call(n);
+}
+
+static void replace(struct unread *u)
+{
+    struct nuc_graph *g = u->g;
+
+    for (struct nuc_node *n = g->body, *next; n != NULL; n = next) {
+        next = n->next;
+        if (!is_built(u, n))
+            continue;
+        u->of[n->id].made = build(u, n);
+        if (!is_narrow(u, n))
+            nuc_replace_uses(g, n, u->of[n->id].made, NULL);
+    }
+    for (struct nuc_node *n = g->last, *before; n != NULL && !nuc_is_placeholder(n); n = before) {
+        before = n->prev;
+        struct nuc_node *made = n->id < u->n_ids ? u->of[n->id].made : NULL;
+        if (made == NULL || n->n_users > 0)
+            continue;
+        const char *name = n->name;
+        nuc_remove_node(g, n);
+        if (made->id >= u->n_ids && before == made)
+            nuc_rename(g, made, name);
+    }
+    nuc_remove_dead(g);
+}
+
+bool nuc_leave_unread(struct nuc_graph *g, const struct nuc_target *target, bool in_float)
+{
+    struct unread u = {.g = g, .target = target, .in_float = in_float, .n_ids = g->next_id};
+    bool any = false;
+
+    nuc_remove_dead(g);
+    u.of = nuc_alloc_array(g->cx, u.n_ids, sizeof *u.of);
+    find_demand(&u);
+    for (struct nuc_node *n = g->body, *next; n != NULL; n = next) {
+        struct division v;
+        next = n->next;
+        if (!divides(&u, n, &v))
+            continue;
+        divide(&u, n, &v);
+        find_demand(&u);
+    }
+    weigh(&u);
+    for (const struct nuc_node *n = g->body; n != NULL && !any; n = n->next)
+        any = is_narrow(&u, n);
+    if (any)
+        replace(&u);
+    return any;
+}
