@@ -86,7 +86,7 @@ enum nuc_placement {
 
 /* How the CPU computes the operators that the NPU does not run. */
 enum nuc_cpu_kernels {
-    NUC_CPU_AUTO, /* in int8 where the values around are int8 already, and where that costs the network at most 0.3 dB;
+    NUC_CPU_AUTO, /* in int8 where the values around are int8 already, and where the cycles are worth the decibels;
                      else in float */
     NUC_CPU_INT8, /* in int8 where there is a kernel */
     NUC_CPU_FLOAT /* in float; without an NPU as no_quantize */

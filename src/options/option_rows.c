@@ -14,8 +14,8 @@
 const struct nuc_option_info nuc_option_rows[] = {
     {"target", NUC_OPTION_STRING, "NAME", "imxrt700 (default); 'nucleon targets' lists them", TO(target)},
     {"cpu", NUC_OPTION_CHOICE, "auto|int8|float",
-     "how the CPU computes what the NPU does not: auto (default) takes int8 where that costs at most 0.3 dB", TO(cpu),
-     CHOICES("auto", "int8", "float")},
+     "how the CPU computes what the NPU does not: auto (default) takes int8 where the cycles are worth the decibels",
+     TO(cpu), CHOICES("auto", "int8", "float")},
     {"io", NUC_OPTION_CHOICE, "float|int8",
      "element type of inputs and outputs (default float); int8: raw quantized values, whose scale and zero point are "
      "stored in the program",

@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "driver/lowered.h"
+#include "driver/trials/price.h"
 #include "eval/eval.h"
 #include "explain/explain.h"
 #include "host/text.h"
@@ -18,17 +19,12 @@
 #include "rewrite/npu_forms/npu_forms.h"
 
 /*
- * What may be lost, in dB: `mean`, in the mean of the samples, and `more` of it for each halving of the cycles; with
- * `sure` standard errors of that mean, 1 dB more for each halving.
+ * What may be lost by norms in parts, in dB: `mean`, in the mean of the samples, and `more` of it for each halving of
+ * the cycles; with `sure` standard errors of that mean, 1 dB more for each halving.
  */
 struct allowance {
     double mean, more, sure;
 };
-
-static const struct allowance of_kernels = {0.3, 0.3, 2};
-
-/* Whose float kernels take several times as long and all of whose weights are rounded. */
-static const struct allowance of_recurrent = {1, 0.5, 2};
 
 /* On the NPU, whose errors are others and not only more, so that their difference varies more. */
 static const struct allowance of_norms = {0.5, 0.3, 1};
@@ -37,8 +33,8 @@ static const struct allowance of_norms = {0.5, 0.3, 1};
 static const struct allowance of_parts = {0.5, 0.3, 2};
 
 /*
- * dB that all choices together may lose, in the mean of the samples, against the network without any, as --accuracy
- * fast has it, where they do not halve the cycles: `more` for each part of a halving.
+ * dB that they may lose, in the mean of the samples, against the network without any choice, as --accuracy fast has it,
+ * where they do not halve the cycles: `more` for each part of a halving.
  */
 static const struct allowance of_all = {.mean = 0.3, .more = 0.4};
 
@@ -473,6 +469,27 @@ static bool is_worth(struct trying *t, const struct outcome *o, const struct out
     return o->cycles < before->cycles - before->cycles / LEAST_GAIN && is_allowed(t, o, in_float, a);
 }
 
+static struct outcome felt(const struct outcome *o)
+{
+    struct outcome as = *o;
+
+    for (size_t k = 0; k < o->n_samples; k++)
+        as.errors[k] = nuc_felt(o->errors[k]);
+    return as;
+}
+
+/*
+ * Kernels in int8 save cycles, and what they surely lose at most is worth less than these. in_float: without the kinds
+ * whose loss together counts.
+ */
+static bool pays(const struct outcome *o, const struct outcome *before, const struct outcome *in_float)
+{
+    const struct outcome with = felt(o), without = felt(in_float);
+
+    return o->cycles < before->cycles - before->cycles / LEAST_GAIN &&
+           loss(&with, &without, SURE) < 10 * log10(nuc_price(in_float->cycles, o->cycles));
+}
+
 static void set_kind(const struct kinds *kinds, uint32_t k, bool *rounds, bool to)
 {
     rounds[kinds->ops[k]] = to;
@@ -508,7 +525,7 @@ static bool set_recurrent(const struct kinds *kinds, bool *rounds)
 static bool holds_in_int8(struct trying *t, const bool *recurrent, const struct outcome *in_float,
                           struct outcome *found)
 {
-    return try_rounding(t, recurrent, found) && is_worth(t, found, in_float, in_float, of_recurrent);
+    return try_rounding(t, recurrent, found) && pays(found, in_float, in_float);
 }
 
 /*
@@ -554,7 +571,7 @@ static uint32_t order_kinds(struct trying *t, const struct outcome *in_float, co
         struct outcome alone;
         memcpy(rounds, before, sizeof rounds);
         set_kind(&t->kinds, k, rounds, true);
-        if (!try_rounding(t, rounds, &alone) || !is_worth(t, &alone, in_float, in_float, of_kernels))
+        if (!try_rounding(t, rounds, &alone) || !pays(&alone, in_float, in_float))
             continue;
         double cost = fmax(loss(&alone, in_float, 0), LEAST_LOSS);
         worth[k] = (double)(in_float->cycles - alone.cycles) / cost;
@@ -877,8 +894,7 @@ static void choose(struct trying *t, bool *rounds)
     for (uint32_t k = 0; k < t->kinds.count; k++)
         trial[t->kinds.ops[k]] = true;
     bool is_possible = t->kinds.count > 0 && try_rounding(t, trial, &int8);
-    bool recurs = set_recurrent(&t->kinds, (bool[NUC_OP_COUNT]){false});
-    if (is_possible && is_worth(t, &int8, &in_float, &in_float, recurs ? of_recurrent : of_kernels)) {
+    if (is_possible && pays(&int8, &in_float, &in_float)) {
         memcpy(rounds, trial, sizeof trial);
         return;
     }
@@ -888,7 +904,7 @@ static void choose(struct trying *t, bool *rounds)
     for (uint32_t i = 0; i < n && n_taken + 1 < t->kinds.count; i++) {
         memcpy(trial, rounds, sizeof trial);
         set_kind(&t->kinds, order[i], trial, true);
-        if (i > 0 && (!try_rounding(t, trial, &found) || !is_worth(t, &found, &best, &in_float, of_kernels)))
+        if (i > 0 && (!try_rounding(t, trial, &found) || !pays(&found, &best, &in_float)))
             continue;
         memcpy(rounds, trial, sizeof trial);
         best = found;

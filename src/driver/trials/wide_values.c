@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "driver/stages.h"
+#include "driver/trials/price.h"
 #include "host/text.h"
 #include "npu/target/target.h"
 #include "quantize/quantize.h"
@@ -21,14 +22,6 @@
 
 /* Or so many samples, each of which gains it. */
 #define MANY 6
-
-/* What twice the cycles have to gain, in dB, and the power of the cycles that the error has to fall with. */
-#define OF_TWICE_THE_CYCLES 15.0
-#define POWER_OF_CYCLES (OF_TWICE_THE_CYCLES / (10 * log10(2)))
-
-/* The error that nobody asks less of, 50 dB; one of little use, 10 dB. */
-#define FAINT 1e-5
-#define POOR 0.1
 
 /* Estimates are not exact: proposals that are tried, and what the next may take of the cycles of the one before. */
 #define MOST_TRIALS 5
@@ -142,22 +135,10 @@ static bool try_widths(const struct nuc_model *prepared, const bool *wide, enum 
     return can;
 }
 
-/* Decibels of an error that is faint already count for little, those of outputs of little use five times. */
-static double felt(double error)
-{
-    return (error + FAINT) * pow(1 + error / POOR, 4);
-}
-
-/* By how many times the error that is felt has to fall for the cycles. */
-static double price(const struct outcome *with, const struct outcome *without)
-{
-    return pow((double)with->cycles / (double)without->cycles, POWER_OF_CYCLES);
-}
-
 /* What is sought: which of two programs is worth more does not depend on a third. */
 static bool is_worth_more(const struct outcome *o, const struct outcome *than)
 {
-    return felt(than->error) > price(o, than) * felt(o->error);
+    return nuc_felt(than->error) > nuc_price(o->cycles, than->cycles) * nuc_felt(o->error);
 }
 
 /* All of it, and never 0: errors are divided. */
@@ -233,13 +214,13 @@ static bool pays(const struct widening *w, const struct outcome *with, const str
 {
     return fits(w, with) &&
            gains(with, without, nuc_worthwhile(w->int8.error, nuc_width_goes_beyond(w->search), false), whole) &&
-           gains(with, without, price(with, without), felt);
+           gains(with, without, nuc_price(with->cycles, without->cycles), nuc_felt);
 }
 
 /* Beyond the cycles of int8: what no error at all would be worth. */
 static double most_cycles(const struct widening *w)
 {
-    double times = pow(felt(w->int8.error) / felt(0), 1 / POWER_OF_CYCLES) - 1;
+    double times = pow(nuc_felt(w->int8.error) / nuc_felt(0), 1 / NUC_POWER_OF_CYCLES) - 1;
 
     return fmin(times, MOST_TIMES) * (double)w->int8.cycles;
 }
@@ -247,7 +228,8 @@ static double most_cycles(const struct widening *w)
 /* By what is estimated. */
 static bool seems_worth(const struct widening *w, double takes, double left)
 {
-    return felt(w->int8.error) > pow(1 + takes / (double)w->int8.cycles, POWER_OF_CYCLES) * felt(left * w->int8.error);
+    return nuc_felt(w->int8.error) >
+           pow(1 + takes / (double)w->int8.cycles, NUC_POWER_OF_CYCLES) * nuc_felt(left * w->int8.error);
 }
 
 /*
