@@ -169,23 +169,16 @@ static void finish_alike(const int32_t *sum, const int32_t *end, struct nuc_fuse
 static void finish(const struct product *p, int32_t first, int8_t *out)
 {
     const struct nuc_rescale *r = &p->m->rescale;
-    const int32_t *multiplier = r->multipliers + first * r->step, *shift = r->shifts + first * r->step;
-    const uint32_t odd = (uint32_t)r->offset * 2 + 1;
 
     if (p->alike) {
         finish_alike(p->sums, p->sums + p->columns, p->f, out);
         return;
     }
-    for (int32_t c = 0; c < p->columns; c++, multiplier += r->step, shift += r->step) {
-        const int32_t sum = p->sums[c];
-        struct nuc_fused f = {.multiplier = *multiplier, .shift = -*shift}; /* nuc_fused_of() without a call */
-        if (f.multiplier >= 0 && f.shift > 0 && f.shift <= NUC_FUSED_SHIFT && nuc_fused_takes(sum)) {
-            f.add = (int32_t)(odd << (f.shift - 1));
-            out[c] = (int8_t)nuc_ssat8(nuc_fused_twice(2 * sum, &f));
-        } else {
-            out[c] = nuc_dsp_rescaled(r, first + c, sum);
-        }
-    }
+    int32_t seen = r->step == 0 ? -1
+                                : nuc_dsp_rescale_each(p->sums, r->multipliers + first, r->shifts + first,
+                                                       2 * r->offset + 1, out, out + p->columns);
+    for (int32_t c = 0; c < p->columns && (seen < 0 || seen >= NUC_EACH_SHIFT); c++)
+        out[c] = nuc_dsp_rescaled(r, first + c, p->sums[c]);
 }
 
 static void begin(struct product *p, const int32_t *bias)
@@ -207,37 +200,39 @@ static void add_row(struct product *p, int32_t depth, const int8_t *in, const in
     }
 }
 
-/* Whether results can be made where sums are: what is the same for all rows of input. */
+/* Whether results can be made where sums are: what is the same for all rows of input, of all and of the last columns.
+ */
 static bool begin_alike(const struct nuc_matmul_s8 *m, const struct product *p, const int8_t *weight,
-                        struct nuc_row_triples *t)
+                        struct nuc_row_triples t[2])
 {
     if (!p->alike || m->weight_offset != 0 || m->bias == NULL || m->depth % 8 != 0 || m->depth > CHUNK ||
         m->columns < 3 || ((uintptr_t)weight & 3) != 0)
         return false;
-    *t = triples_of(p->x, m->depth >> 3, weight, m->depth, m->columns, (int32_t *)(uintptr_t)m->bias);
-    t->f = p->f;
+    t[0] = triples_of(p->x, m->depth >> 3, weight, m->depth, m->columns, (int32_t *)(uintptr_t)m->bias);
+    t[0].f = p->f;
+    t[1] = t[0];
+    to_last(&t[1], m->columns, t[0].sums + m->columns - 3);
     return true;
 }
 
 /* A row of results; the last triple of rows of weights may repeat some. */
-static void multiply_alike(const struct nuc_matmul_s8 *m, struct nuc_row_triples t, int8_t *out)
+static void multiply_alike(const struct nuc_matmul_s8 *m, struct nuc_row_triples t[2], int8_t *out)
 {
-    t.out = out;
-    nuc_dsp_multiply_triples(&t);
+    t[0].out = out;
+    nuc_dsp_multiply_triples(&t[0]);
     if (m->columns % 3 != 0) {
-        t.out = out + m->columns - 3;
-        to_last(&t, m->columns, t.sums + m->columns - 3);
-        nuc_dsp_multiply_triples(&t);
+        t[1].out = out + m->columns - 3;
+        nuc_dsp_multiply_triples(&t[1]);
     }
 }
 
 void nuc_dsp_matmul_s8(const struct nuc_matmul_s8 *m, const int8_t *in, const int8_t *weight, int8_t *out)
 {
-    struct nuc_row_triples t;
+    struct nuc_row_triples t[2];
     struct product p;
     p.m = m;
     p.alike = is_alike(&m->rescale, &p.f);
-    bool alike = begin_alike(m, &p, weight, &t);
+    bool alike = begin_alike(m, &p, weight, t);
     int8_t *first = out;
 
     for (int32_t r = 0; r < m->rows; r++, in += m->depth) {

@@ -27,4 +27,18 @@ void nuc_dsp_multiply_triples(const struct nuc_row_triples *t)
     }
 }
 
+int32_t nuc_dsp_rescale_each(const int32_t *sums, const int32_t *multipliers, const int32_t *shifts, int32_t odd,
+                             int8_t *out, const int8_t *end)
+{
+    int32_t seen = 0;
+
+    for (; out < end; sums++, multipliers++, shifts++) {
+        const int32_t less = ~*shifts & (NUC_EACH_SHIFT - 1);
+        const struct nuc_fused f = {*multipliers, less + 1, odd * (1 << less)};
+        seen |= ~*shifts | (*multipliers < 0 ? -1 : 0);
+        *out++ = (int8_t)nuc_ssat8(nuc_fused_twice(nuc_doubled(*sums), &f));
+    }
+    return seen;
+}
+
 #endif

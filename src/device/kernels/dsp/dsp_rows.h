@@ -33,4 +33,13 @@ void nuc_dsp_multiply_triples(const struct nuc_row_triples *t);
 void nuc_dsp_multiply_rows(const int16_t *x, int32_t depth, const int8_t *weight, int32_t stride, int32_t rows,
                            int32_t *sums);
 
+/*
+ * Results of sums, of which there is at least one, each with its own scale; `odd`: twice the offset, and one. They hold
+ * only where what is returned is within [0, NUC_EACH_SHIFT): all numbers that are one less than a shift to the right,
+ * or-ed, and all bits where a multiplier is negative.
+ */
+#define NUC_EACH_SHIFT 16
+int32_t nuc_dsp_rescale_each(const int32_t *sums, const int32_t *multipliers, const int32_t *shifts, int32_t odd,
+                             int8_t *out, const int8_t *end);
+
 #endif

@@ -5,6 +5,7 @@
  * Stack, for tools/stack_bound.sh:
  * stack nuc_dsp_widen_row 20
  * stack nuc_dsp_multiply_triples 80
+ * stack nuc_dsp_rescale_each 20
  */
 #ifdef __ARM_FEATURE_DSP
 
@@ -133,5 +134,36 @@
     add     sp, sp, #44
     pop     {r4-r11, pc}
     .size   nuc_dsp_multiply_triples, . - nuc_dsp_multiply_triples
+
+/*
+ * int32_t nuc_dsp_rescale_each(const int32_t *sums, const int32_t *multipliers, const int32_t *shifts, int32_t odd,
+ *                              int8_t *out, const int8_t *end)
+ *
+ * r4: out, r5: one less than the shift to the right, r6: multiplier, r7: what is added, r12: what is returned, lr: sum.
+ */
+    function nuc_dsp_rescale_each
+    push    {r4-r7, lr}
+    ldr     r4, [sp, #20]
+    mov     r12, #0
+1:
+    ldr     r5, [r2], #4
+    ldr     r6, [r1], #4
+    ldr     lr, [r0], #4
+    mvns    r5, r5
+    orr     r12, r12, r5
+    orr     r12, r12, r6, asr #31
+    lsl     r7, r3, r5
+    qadd    lr, lr, lr
+    add     r7, r7, lr, asr #31
+    smmlar  lr, lr, r6, r7
+    asr     lr, lr, r5
+    ssat    lr, #8, lr, asr #1
+    strb    lr, [r4], #1
+    ldr     r7, [sp, #24]
+    cmp     r4, r7
+    bne     1b
+    mov     r0, r12
+    pop     {r4-r7, pc}
+    .size   nuc_dsp_rescale_each, . - nuc_dsp_rescale_each
 
 #endif

@@ -9,8 +9,10 @@ bool nuc_image_size(const struct nuc_tensor *t, int32_t size[2])
 
 bool nuc_shifts_fit(const int32_t *shifts, int32_t count, int32_t most)
 {
-    for (int32_t i = 0; i < count; i++) {
-        if (shifts[i] < -31 || shifts[i] > most)
+    const uint32_t range = (uint32_t)most + 31;
+
+    for (const int32_t *end = shifts + count; shifts < end; shifts++) {
+        if ((uint32_t)*shifts + 31 > range)
             return false;
     }
     return true;
