@@ -32,9 +32,15 @@ static void express(struct nuc_job *j)
                                   .divides_in_int8 = nuc_rounds_on_cpu(s, NUC_OP_DIV),
                                   .norms = s->norms};
 
-    if (!nuc_expresses_for_npu(s))
-        return;
     const struct nuc_meta *outputs = nuc_output_metas(j->m->graph);
+    if (!nuc_expresses_for_npu(s)) {
+        if (!s->o.reference_compat && !s->o.no_quantize && nuc_rounds_on_cpu(s, NUC_OP_CONV3D) &&
+            nuc_to_forms(&support, nuc_volume_forms)) {
+            nuc_refresh_layouts(j->m->graph);
+            nuc_restore_output_orders(j->m->graph, outputs);
+        }
+        return;
+    }
     if (s->norms != NULL && s->norms->centred)
         nuc_centre_rows(j->m->graph);
     if (!nuc_to_npu_forms(&support))
@@ -95,7 +101,7 @@ static void simplify(struct nuc_job *j, enum nuc_pass_mode mode)
     if (j->m->settings->o.no_quantize)
         return;
     struct nuc_support npu = {.g = j->m->graph, .target = j->m->settings->target, .flavor = j->m->settings->flavor};
-    if (nuc_expresses_for_npu(j->m->settings) && nuc_take_fewer_rows(&npu))
+    if (nuc_expresses_for_npu(j->m->settings) && nuc_to_forms(&npu, nuc_row_forms))
         nuc_refresh_layouts(j->m->graph);
     nuc_restore_output_orders(j->m->graph, outputs);
 }

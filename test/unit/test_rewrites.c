@@ -70,7 +70,7 @@ static void take_fewer_rows(struct nuc_graph *g)
 {
     struct nuc_support s = support_of(g, NULL);
 
-    if (nuc_take_fewer_rows(&s))
+    if (nuc_to_forms(&s, nuc_row_forms))
         nuc_refresh_layouts(g);
 }
 

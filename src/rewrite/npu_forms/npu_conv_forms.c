@@ -309,20 +309,25 @@ static struct nuc_node *form_rows(struct nuc_graph *g, struct nuc_node *node)
     return nuc_insert_reshaped(g, node, conv, node->vals[0].sizes, node->vals[0].rank);
 }
 
-/* Of float constants, and a kernel that fits with all its depths as channels. */
-static bool is_flat_convolution(const struct nuc_support *s, const struct nuc_node *node)
+static bool has_float_constants(const struct nuc_support *s, const struct nuc_node *node)
 {
     const struct nuc_meta *in = &nuc_operand(s->g, node, NUC_CONV_INPUT)->vals[0];
-    const int64_t *kernel = nuc_operand(s->g, node, NUC_CONV_WEIGHT)->vals[0].sizes + 2;
-    int64_t channels = volume_of(in).channels + s->target->num_macs;
 
     return in->dtype == NUC_F32 && nuc_elements(in) > 0 && nuc_elements(&node->vals[0]) > 0 &&
            is_static_float(nuc_operand(s->g, node, NUC_CONV_WEIGHT)) &&
-           is_static_float(nuc_arg_node(node, NUC_CONV_BIAS)) &&
-           kernel[0] * kernel[1] * kernel[2] * channels <= s->target->max_mac_buffer;
+           is_static_float(nuc_arg_node(node, NUC_CONV_BIAS));
 }
 
-static bool form_rows_applies(const struct nuc_support *s, const struct nuc_node *node)
+/* Of float constants, and a kernel that fits with all its depths as channels. */
+static bool is_flat_convolution(const struct nuc_support *s, const struct nuc_node *node)
+{
+    const int64_t *kernel = nuc_operand(s->g, node, NUC_CONV_WEIGHT)->vals[0].sizes + 2;
+    int64_t channels = volume_of(&nuc_operand(s->g, node, NUC_CONV_INPUT)->vals[0]).channels + s->target->num_macs;
+
+    return has_float_constants(s, node) && kernel[0] * kernel[1] * kernel[2] * channels <= s->target->max_mac_buffer;
+}
+
+static bool is_of_depth(const struct nuc_support *s, const struct nuc_node *node)
 {
     const struct nuc_conv_args *args = nuc_conv_args(node->op);
     const int64_t *kernel = nuc_operand(s->g, node, NUC_CONV_WEIGHT)->vals[0].sizes + 2;
@@ -330,8 +335,13 @@ static bool form_rows_applies(const struct nuc_support *s, const struct nuc_node
 
     nuc_conv_numbers(node, args->stride, 3, 1, stride);
     nuc_conv_numbers(node, args->padding, 3, 0, padding);
-    return is_flat_convolution(s, node) && kernel[1] == 1 && kernel[2] == 1 && stride[1] == 1 && stride[2] == 1 &&
+    return has_float_constants(s, node) && kernel[1] == 1 && kernel[2] == 1 && stride[1] == 1 && stride[2] == 1 &&
            padding[1] == 0 && padding[2] == 0;
+}
+
+static bool form_rows_applies(const struct nuc_support *s, const struct nuc_node *node)
+{
+    return is_flat_convolution(s, node) && is_of_depth(s, node);
 }
 
 /* What comes from outside, or goes there, is quantized or dequantized for the NPU alone. */
@@ -427,5 +437,12 @@ const struct nuc_npu_form nuc_conv_forms[] = {
     {NUC_OPS(NUC_OP_CONV3D), form_rows, form_rows_applies},
     {NUC_OPS(NUC_OP_CONV3D, NUC_OP_CONV3D_PADDING, NUC_OP_CONV_TRANSPOSE3D), nuc_to_flat_convolution,
      form_depths_applies},
+    {.build = NULL},
+};
+
+const struct nuc_npu_form nuc_volume_forms[] = {
+    {NUC_OPS(NUC_OP_CONV3D), form_rows, is_of_depth},
+    {NUC_OPS(NUC_OP_CONV3D, NUC_OP_CONV3D_PADDING, NUC_OP_CONV_TRANSPOSE3D), nuc_to_flat_convolution,
+     has_float_constants},
     {.build = NULL},
 };

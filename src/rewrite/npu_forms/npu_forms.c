@@ -68,13 +68,13 @@ static expansion form_of(const struct nuc_support *s, const struct nuc_node *nod
     return build;
 }
 
-bool nuc_take_fewer_rows(const struct nuc_support *s)
+bool nuc_to_forms(const struct nuc_support *s, const struct nuc_npu_form *forms)
 {
     uint32_t old_ids = s->g->next_id;
     bool changed = false;
 
     for (struct nuc_node *n = s->g->first, *next; n != NULL; n = next) {
-        expansion build = nuc_is_call(n) ? form_in(nuc_row_forms, s, n) : NULL;
+        expansion build = nuc_is_call(n) ? form_in(forms, s, n) : NULL;
         next = build != NULL ? nuc_expand_node(s->g, n, build) : n->next;
         changed = changed || build != NULL;
     }
