@@ -66,6 +66,7 @@ bool nuc_rank_before_softmax(struct nuc_graph *g);
 /* Distances to constant vectors, of which the smallest is looked for, become a linear layer. */
 bool nuc_rank_distances(struct nuc_graph *g);
 /* A permutation of what another permuted the other way, as around a norm over other dimensions than the last, goes. */
+bool nuc_fold_idle_moves(struct nuc_graph *g);
 bool nuc_fold_undone_permutes(struct nuc_graph *g);
 /* Products with the transposed view of a parameter become linear layers. */
 bool nuc_fold_turned_weights(struct nuc_graph *g);

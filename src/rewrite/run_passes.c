@@ -29,6 +29,7 @@ bool nuc_remove_dead_nodes(struct nuc_graph *g)
  * tensor, and knows neither x /= d nor the named paddings and computed weights of conv1d.
  */
 static const struct nuc_pass aten_passes[] = {
+    {"fold-idle-moves", nuc_fold_idle_moves, BETTER},
     {"fold-turned-weights", nuc_fold_turned_weights, BETTER},
     {"merge-equal", nuc_merge_equal, BETTER},
     {"fold-batch-norm", nuc_fold_batch_norm, ALSO_FOR_CPU},

@@ -495,78 +495,6 @@ static struct nuc_node *form_softmax_halves(struct nuc_graph *g, struct nuc_node
     return nuc_insert_reshaped(g, node, nuc_insert_cat(g, node, parts, 2, 0), out.sizes, out.rank);
 }
 
-/* ---- rows that are masked as a whole ---- */
-
-/* Views of, and numbers times, a product: finite as its factors are. */
-static bool is_finite(struct nuc_graph *g, const struct nuc_node *x)
-{
-    while (x != NULL && x->op != NUC_OP_BMM) {
-        bool scaled = x->op == NUC_OP_MUL && is_constant(nuc_arg_node(x, NUC_OTHER)) &&
-                      nuc_elements(&nuc_arg_node(x, NUC_OTHER)->vals[0]) == 1;
-        if (scaled && !isfinite(*(const float *)nuc_const_contiguous(g, nuc_arg_node(x, NUC_OTHER))))
-            return false;
-        x = scaled || nuc_op_family(x->op) == NUC_FAMILY_VIEW ? nuc_arg_node(x, NUC_SELF) : NULL;
-    }
-    return x != NULL;
-}
-
-static const struct nuc_node *argument_of(const struct nuc_node *node, enum nuc_op op)
-{
-    return node != NULL && node->op == op ? nuc_arg_node(node, NUC_SELF) : NULL;
-}
-
-/* x of not any(not (x == -inf)) along the last dimension: true for rows that are masked as a whole. */
-static const struct nuc_node *masked_rows_of(struct nuc_graph *g, const struct nuc_node *condition)
-{
-    const struct nuc_node *any = argument_of(condition, NUC_OP_LOGICAL_NOT);
-    const struct nuc_node *unmasked = argument_of(any, NUC_OP_ANY_DIMS);
-    const struct nuc_node *masked = argument_of(unmasked, NUC_OP_LOGICAL_NOT);
-    const struct nuc_node *x = argument_of(masked, NUC_OP_EQ);
-    const struct nuc_node *number = x != NULL ? nuc_arg_node(masked, NUC_OTHER) : NULL;
-
-    if (!nuc_is_float_value(x) || !nuc_is_float_value(number) || !is_constant(number) ||
-        nuc_elements(&number->vals[0]) != 1 || x->vals[0].rank == 0)
-        return NULL;
-    bool last = nuc_dims_mask(any, NUC_ARG(ANY_DIMS, dim), x->vals[0].rank) == 1U << (x->vals[0].rank - 1);
-    return last && *(const float *)nuc_const_contiguous(g, number) <= -INFINITY ? x : NULL;
-}
-
-static bool form_safe_softmax_applies(const struct nuc_support *s, const struct nuc_node *node)
-{
-    const struct nuc_node *kept = nuc_arg_node(node, NUC_ARG(WHERE, other));
-    const struct nuc_node *scores = masked_rows_of(s->g, nuc_arg_node(node, NUC_ARG(WHERE, condition)));
-
-    if (scores == NULL || !nuc_is_float_value(kept) || !nuc_same_sizes(&kept->vals[0], &node->vals[0]))
-        return false;
-    /* No row of the scores is minus infinity as a whole. */
-    const struct nuc_node *whole = scores;
-    while (nuc_is_float_value(whole) && from_end(whole, 0) == from_end(scores, 0)) {
-        scores = whole;
-        whole = nuc_op_family(scores->op) == NUC_FAMILY_VIEW ? nuc_arg_node(scores, NUC_SELF) : NULL;
-    }
-    const struct nuc_node *mask = scores->op == NUC_OP_ADD ? nuc_arg_node(scores, NUC_OTHER) : NULL;
-    if (!nuc_is_float_value(mask) || !is_constant(mask))
-        return is_finite(s->g, scores);
-    if (!is_finite(s->g, nuc_arg_node(scores, NUC_SELF)))
-        return false;
-    /* Each row of a constant mask lets something through. */
-    const float *values = nuc_const_contiguous(s->g, mask);
-    int64_t columns = from_end(mask, 0), rows = nuc_elements(&mask->vals[0]) / columns;
-    bool each = true;
-    for (int64_t row = 0; row < rows; row++) {
-        bool some = false;
-        for (int64_t i = 0; i < columns; i++)
-            some = some || isfinite(values[row * columns + i]);
-        each = each && some;
-    }
-    return each;
-}
-
-static struct nuc_node *form_safe_softmax(struct nuc_graph *g, struct nuc_node *node)
-{
-    return nuc_operand(g, node, NUC_ARG(WHERE, other));
-}
-
 /* ---- the forms ---- */
 
 const struct nuc_npu_form nuc_matrix_forms[] = {
@@ -586,7 +514,5 @@ const struct nuc_npu_form nuc_matrix_forms[] = {
     {NUC_OPS(NUC_OP_SOFTMAX, NUC_OP_NATIVE_SOFTMAX), form_softmax_halves, form_softmax_halves_applies},
     /* softmax along a dimension that is not the channels, in the order in which they lie on the NPU. */
     {NUC_OPS(NUC_OP_SOFTMAX, NUC_OP_NATIVE_SOFTMAX), form_softmax, form_softmax_applies},
-    /* What makes zeros of the rows of an attention that are masked as a whole, where there are none. */
-    {NUC_OPS(NUC_OP_WHERE), form_safe_softmax, form_safe_softmax_applies},
     {.build = NULL},
 };

@@ -172,6 +172,16 @@ static bool permutation_of(const struct nuc_node *node, uint32_t rank, int64_t *
     return true;
 }
 
+/* The output has a value of its own. */
+static bool is_output(const struct nuc_node *node)
+{
+    for (uint32_t i = 0; i < node->n_users; i++) {
+        if (node->users[i]->op == NUC_OP_OUTPUT)
+            return true;
+    }
+    return false;
+}
+
 static bool fold_undone(struct nuc_graph *g, struct nuc_node *second)
 {
     struct nuc_node *first = nuc_arg_node(second, NUC_SELF);
@@ -184,10 +194,8 @@ static bool fold_undone(struct nuc_graph *g, struct nuc_node *second)
         if (a[b[d]] != d)
             return false;
     }
-    for (uint32_t i = 0; i < second->n_users; i++) {
-        if (second->users[i]->op == NUC_OP_OUTPUT) /* which has a value of its own */
-            return false;
-    }
+    if (is_output(second))
+        return false;
     nuc_replace_uses(g, second, nuc_arg_node(first, NUC_SELF), NULL);
     return true;
 }
@@ -195,6 +203,31 @@ static bool fold_undone(struct nuc_graph *g, struct nuc_node *second)
 bool nuc_fold_undone_permutes(struct nuc_graph *g)
 {
     return nuc_rewrite_each(g, NUC_OPS(NUC_OP_PERMUTE, NUC_OP_TRANSPOSE), fold_undone);
+}
+
+/* ---- moves that change nothing, as decomposed archives have them ---- */
+
+static bool fold_idle(struct nuc_graph *g, struct nuc_node *move)
+{
+    struct nuc_node *x = nuc_arg_node(move, NUC_SELF);
+    int64_t dims[NUC_MAX_RANK];
+
+    if (x == NULL || is_output(move) || x->vals[0].dtype != move->vals[0].dtype ||
+        !nuc_same_sizes(&x->vals[0], &move->vals[0]))
+        return false;
+    bool permutes = permutation_of(move, move->vals[0].rank, dims);
+    for (uint32_t d = 0; permutes && d < move->vals[0].rank; d++) {
+        if (dims[d] != d)
+            return false;
+    }
+    nuc_replace_uses(g, move, x, NULL);
+    return true;
+}
+
+bool nuc_fold_idle_moves(struct nuc_graph *g)
+{
+    return nuc_rewrite_each(g, NUC_OPS(NUC_OP_VIEW, NUC_OP_RESHAPE, NUC_OP_FLATTEN, NUC_OP_EXPAND, NUC_OP_PERMUTE),
+                            fold_idle);
 }
 
 /* x @ w.t() is a linear layer, which steps of a loop share the weight of and cells are recognized by. */
