@@ -9,9 +9,12 @@
 
 #define STRIDE 4001 /* of the 2^32 floats; a prime */
 
+/* In float32: e^-x is infinite where it is above the largest float. */
 static double sigmoid(double x)
 {
-    return 1.0 / (1.0 + exp(-x));
+    double e = exp(-x);
+
+    return e >= 0x1.ffffffp127 ? 0.0 : 1.0 / (1.0 + e);
 }
 
 static double gelu(double x)
@@ -148,7 +151,7 @@ static void results_are_the_same_bits_everywhere(void **state)
             sum = (sum << 1 | sum >> 31) + (isnan(y) ? 0 : bits);
         }
     }
-    assert_int_equal(sum, 0x2903d9d3);
+    assert_int_equal(sum, 0x9365c049);
 }
 
 RUN_TESTS(cmocka_unit_test(functions_err_as_stated), cmocka_unit_test(functions_of_two_err_as_stated),

@@ -140,13 +140,10 @@ float nuc_real_expm1(float x)
     return e.n == 0 ? x + above_line(e) : near + (rest + scale * above_line(e));
 }
 
-/* What 1 + e rounds away is put back, divided by about 1 + e. */
+/* Torch's and ExecuTorch's steps: 0 where e^-x is above the largest float. */
 float nuc_real_sigmoid(float x)
 {
-    float e = exp_of(-magnitude(x), 0.0f, 0), sum = 1.0f + e, lost = e - (sum - 1.0f);
-    float value = (x < 0.0f ? e : 1.0f) / sum;
-
-    return value - value * (lost * (1.0f - 0.5f * e));
+    return 1.0f / (1.0f + exp_of(-x, 0.0f, 0));
 }
 
 float nuc_real_tanh(float x)
@@ -600,10 +597,14 @@ float nuc_real_gelu(float x)
     return x < 0.0f ? x * beyond : x - x * beyond;
 }
 
-/* x / 2 (1 + tanh(u)), u = sqrt(2 / pi) (x + 0.044715 x^3): x sigmoid(2 u) */
+/* x / 2 (1 + tanh(u)), u = sqrt(2 / pi) (x + 0.044715 x^3), rounded once after tanh(), as ExecuTorch does in double. */
 float nuc_real_gelu_tanh(float x)
 {
-    float u = 0.797884561f * (x + 0.044715f * (x * x * x));
+    float t = nuc_real_tanh(0.797884561f * (x + 0.044715f * (x * x * x))), sum = 1.0f + t, lost = t - (sum - 1.0f);
+    float half = 0.5f * x, near = half * sum, high = upper(half), sum_high = upper(sum);
+    float rest = high * sum_high - near + high * (sum - sum_high) + (half - high) * sum + half * lost;
 
-    return x < -15.0f ? 0.0f : x * nuc_real_sigmoid(2.0f * u);
+    if (is_nan(x - x))
+        return x < 0.0f ? 0.0f : x;
+    return rest < 0.0f || rest > 0.0f ? near + rest : near;
 }

@@ -20,7 +20,7 @@
     F(log1p, 0.9)                                                                                                      \
     F(log2, 0.9)                                                                                                       \
     F(log10, 0.9)                                                                                                      \
-    F(sigmoid, 1.8)                                                                                                    \
+    F(sigmoid, 2.5)                                                                                                    \
     F(tanh, 1.4)                                                                                                       \
     F(sinh, 1.4)                                                                                                       \
     F(cosh, 1.2)                                                                                                       \
