@@ -164,6 +164,12 @@ static bool operand_box(struct unread *u, const struct nuc_node *n, uint32_t arg
             x->hi[p.dim] = at >= x->hi[p.dim] ? at + 1 : x->hi[p.dim];
         }
     }
+    if (n->op == NUC_OP_DEQUANTIZE_PER_CHANNEL && arg != NUC_SELF) { /* scales and zero points lie along an axis */
+        uint32_t axis = (uint32_t)nuc_dim(n, NUC_ARG(DEQUANTIZE_PER_CHANNEL, axis), 0, n->vals[0].rank);
+        x->lo[0] = y->lo[axis];
+        x->hi[0] = y->hi[axis];
+        return true;
+    }
     if (normalized > 0 || !nuc_axis_map(n, 0, arg, element, &map))
         return true;
     for (uint32_t i = 0; i < map.count; i++) {
@@ -246,19 +252,17 @@ static bool is_made_in_parts(struct unread *u, const struct nuc_node *n)
 static void settle_axes(const struct nuc_node *n, uint32_t arg, uint32_t element, struct box *y)
 {
     const struct nuc_meta *m = operand_meta(n, arg, element), *out = &n->vals[0];
-    const struct nuc_node *operand = nuc_arg_node(n, arg);
-    bool is_scaled = operand != NULL && operand->op == NUC_OP_DEQUANTIZE_PER_CHANNEL;
     struct nuc_axis_map map;
 
     if (!nuc_axis_map(n, 0, arg, element, &map)) {
-        if (n->op != NUC_OP_INDEX)
+        if (n->op != NUC_OP_INDEX && n->op != NUC_OP_DEQUANTIZE_PER_CHANNEL)
             *y = all_of(out);
         return;
     }
     for (uint32_t i = 0; i < map.count; i++) {
         const struct nuc_axis *a = &map.axes[i];
         int64_t padding;
-        bool apart = a->kind == NUC_AXIS_ELEMENT && is_single(a) && a->step >= 0 && !is_scaled;
+        bool apart = a->kind == NUC_AXIS_ELEMENT && is_single(a) && a->step >= 0;
         if (a->kind == NUC_AXIS_WINDOW)
             apart = is_single(a) && is_even(a, y, m->sizes[a->from], &padding);
         if (a->kind == NUC_AXIS_ELEMENT && !is_single(a) && a->to < a->to_end) {
@@ -317,6 +321,29 @@ static void need(struct unread *u, const struct nuc_node *x, const struct box *b
     d->read = true;
 }
 
+static bool is_narrow(const struct unread *u, const struct nuc_node *n)
+{
+    const struct demand *d = &u->of[n->id];
+
+    return nuc_is_call(n) && d->read && !n->is_tuple && n->n_vals == 1 && !is_all(&d->box, &n->vals[0]);
+}
+
+/* What is part of the operator in front of it, as bounds and quantization are, computes what that does. */
+static bool comes_along(const struct nuc_node *n)
+{
+    const struct nuc_node *x = nuc_arg_node(n, NUC_SELF);
+    struct nuc_quant q;
+
+    return x != NULL && !nuc_is_static(x) && x->n_vals == 1 &&
+           (nuc_has_bounds(n) || (nuc_quant_of(n, &q) && !q.per_channel));
+}
+
+/* What is there of a value. */
+static struct box held(const struct unread *u, const struct nuc_node *x)
+{
+    return is_narrow(u, x) ? u->of[x->id].box : all_of(&x->vals[0]);
+}
+
 /* From the outputs up. */
 static void find_demand(struct unread *u)
 {
@@ -342,13 +369,10 @@ static void find_demand(struct unread *u)
             }
         }
     }
-}
-
-static bool is_narrow(const struct unread *u, const struct nuc_node *n)
-{
-    const struct demand *d = &u->of[n->id];
-
-    return nuc_is_call(n) && d->read && !n->is_tuple && n->n_vals == 1 && !is_all(&d->box, &n->vals[0]);
+    for (struct nuc_node *n = u->g->body; n != NULL; n = n->next) {
+        if (u->of[n->id].read && comes_along(n))
+            u->of[n->id].box = held(u, nuc_operand(u->g, n, NUC_SELF));
+    }
 }
 
 /* ---- whether it takes less ---- */
@@ -388,13 +412,12 @@ static bool takes_less(struct unread *u, const struct nuc_node *n)
             struct box b;
             if (x == NULL || nuc_is_static(x) || !operand_box(u, n, i, e, &d->box, &b))
                 continue;
-            struct box held = is_narrow(u, x) && !u->of[x->id].stays ? u->of[x->id].box : all_of(&x->vals[0]);
-            if (!is_same(&b, &held, x->vals[0].rank))
+            struct box there = u->of[x->id].stays ? all_of(&x->vals[0]) : held(u, x);
+            if (!is_same(&b, &there, x->vals[0].rank))
                 copies += copy_cycles(u, count(&b, 0, x->vals[0].rank));
         }
     }
-    /* Bounds are those of the layer in front of them; parts of a part are taken of what that is a part of. */
-    if (n->op == NUC_OP_SLICE || nuc_has_bounds(n) || nuc_is_quantize(n) || nuc_is_dequantize(n))
+    if (n->op == NUC_OP_SLICE) /* parts of a part are taken of what that is a part of */
         full = 0;
     double saved = (double)full * (1.0 - (double)part / (double)nuc_elements(&n->vals[0]));
     return copies == 0 || saved + (double)copy_cycles(u, part) > (double)copies;
@@ -406,7 +429,7 @@ static void weigh(struct unread *u)
     for (bool changed = true; changed;) {
         changed = false;
         for (struct nuc_node *n = u->g->body; n != NULL; n = n->next) {
-            if (!is_narrow(u, n) || u->of[n->id].stays || u->of[n->id].divided || takes_less(u, n))
+            if (!is_narrow(u, n) || u->of[n->id].stays || u->of[n->id].divided || comes_along(n) || takes_less(u, n))
                 continue;
             u->of[n->id].stays = changed = true;
         }
@@ -426,17 +449,26 @@ struct division {
     struct box parts[MOST_READERS];
 };
 
+/* A constant, perhaps a quantized one. */
+static bool is_weight(const struct nuc_node *x)
+{
+    if (x != NULL && nuc_is_dequantize(x))
+        x = nuc_arg_node(x, NUC_SELF);
+    return x == NULL || nuc_is_static(x);
+}
+
 /* The layer with constant weights that a value is moved from, where nothing else reads what lies between. */
 static struct nuc_node *layer_above(struct nuc_node *x)
 {
-    while (nuc_op_rearranges(x->op)) {
+    while (nuc_op_rearranges(x->op) || nuc_is_quantize(x) || nuc_is_dequantize(x)) {
         x = nuc_arg_node(x, NUC_SELF);
         if (x == NULL || x->n_users != 1)
             return NULL;
     }
-    const struct nuc_node *weight = x->op == NUC_OP_LINEAR ? nuc_arg_node(x, NUC_ARG(LINEAR, weight)) : NULL;
-    const struct nuc_node *bias = x->op == NUC_OP_LINEAR ? nuc_arg_node(x, NUC_ARG(LINEAR, bias)) : NULL;
-    return weight != NULL && nuc_is_static(weight) && (bias == NULL || nuc_is_static(bias)) ? x : NULL;
+    return x->op == NUC_OP_LINEAR && is_weight(nuc_arg_node(x, NUC_ARG(LINEAR, weight))) &&
+                   is_weight(nuc_arg_node(x, NUC_ARG(LINEAR, bias)))
+               ? x
+               : NULL;
 }
 
 static struct box box_of_layer(struct unread *u, const struct nuc_node *x, const struct nuc_node *layer, struct box b)
@@ -508,8 +540,15 @@ static struct nuc_node *once_more(struct nuc_graph *g, struct nuc_node *before, 
                                   const struct nuc_node *layer)
 {
     struct nuc_node *from = nuc_operand(g, x, NUC_SELF);
+    struct nuc_node *made =
+        nuc_emit_like(g, before, x, NUC_ARGS(x == layer ? from : once_more(g, before, from, layer)));
 
-    return nuc_emit_like(g, before, x, NUC_ARGS(x == layer ? from : once_more(g, before, from, layer)));
+    for (uint32_t i = 1; x == layer && i < x->n_args; i++) { /* each has a weight of its own */
+        struct nuc_node *weight = nuc_arg_node(x, i);
+        if (weight != NULL && nuc_is_dequantize(weight))
+            nuc_set_arg_node(made, g, i, nuc_emit_like(g, made, weight, NUC_ARGS(nuc_operand(g, weight, NUC_SELF))));
+    }
+    return made;
 }
 
 /* The layer with its moves once for each part. */
@@ -590,14 +629,14 @@ static struct nuc_node *take(struct unread *u, struct nuc_node *before, struct n
         return take(u, before, nuc_operand(u->g, x, NUC_SELF), &from);
     }
     const struct demand *d = &u->of[x->id];
-    struct box held = d->made != NULL ? d->box : all_of(&x->vals[0]);
+    struct box there = d->made != NULL ? d->box : all_of(&x->vals[0]);
     struct nuc_node *value = d->made != NULL ? d->made : x;
     struct nuc_quant q;
-    bool is_cut = !is_same(b, &held, rank) && nuc_quant_of(x, &q) && !q.per_channel;
+    bool is_cut = !is_same(b, &there, rank) && nuc_quant_of(x, &q) && !q.per_channel;
     if (is_cut && nuc_is_quantize(x)) /* what cuts reads and makes values that are quantized */
         value = nuc_insert_quant(u->g, before, NUC_OP_DEQUANTIZE_PER_TENSOR, value, &q);
     for (uint32_t k = 0; k < rank; k++)
-        value = part_along(u, before, value, k, b->lo[k] - held.lo[k], b->hi[k] - held.lo[k]);
+        value = part_along(u, before, value, k, b->lo[k] - there.lo[k], b->hi[k] - there.lo[k]);
     if (is_cut)
         value = nuc_insert_quant(u->g, before, NUC_OP_QUANTIZE_PER_TENSOR, value, &q);
     if (is_cut && nuc_is_dequantize(x))
