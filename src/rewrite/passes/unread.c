@@ -622,15 +622,15 @@ static struct nuc_node *take(struct unread *u, struct nuc_node *before, struct n
 
     if (nuc_is_static(x))
         return is_all(b, &x->vals[0]) ? x : part_of_constant(u->g, before, x, b);
-    const struct nuc_node *of = x->op == NUC_OP_SLICE && u->of[x->id].made == NULL ? nuc_arg_node(x, NUC_SELF) : NULL;
-    if (of != NULL && nuc_integer(x, NUC_ARG(SLICE, step), 1) == 1 && !is_all(b, &x->vals[0])) {
+    const struct demand *d = x->id < u->n_ids ? &u->of[x->id] : NULL; /* what is built holds all of its value */
+    struct nuc_node *value = d != NULL && d->made != NULL ? d->made : x;
+    if (value == x && x->op == NUC_OP_SLICE && nuc_integer(x, NUC_ARG(SLICE, step), 1) == 1 &&
+        !is_all(b, &x->vals[0])) {
         struct box from; /* a part of a part */
         (void)operand_box(u, x, NUC_SELF, 0, b, &from);
         return take(u, before, nuc_operand(u->g, x, NUC_SELF), &from);
     }
-    const struct demand *d = &u->of[x->id];
-    struct box there = d->made != NULL ? d->box : all_of(&x->vals[0]);
-    struct nuc_node *value = d->made != NULL ? d->made : x;
+    struct box there = value != x ? d->box : all_of(&x->vals[0]);
     struct nuc_quant q;
     bool is_cut = !is_same(b, &there, rank) && nuc_quant_of(x, &q) && !q.per_channel;
     if (is_cut && nuc_is_quantize(x)) /* what cuts reads and makes values that are quantized */
