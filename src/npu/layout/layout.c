@@ -84,7 +84,7 @@ static void enqueue(struct inference *f, struct nuc_node *node)
 
 static void become(struct inference *f, struct nuc_node *node, enum nuc_format format)
 {
-    if (node->format == NUC_CHANNELS_FIRST || (format == NUC_FORMAT_NONE && node->format != NUC_FORMAT_UNSET))
+    if (node->format == NUC_CHANNELS_FIRST)
         return;
     node->format = format;
     if (format != NUC_CHANNELS_FIRST)
@@ -168,9 +168,7 @@ static void infer_node(struct inference *f, struct nuc_node *node)
     case RULE_ANY:
         infer_any(f, node);
         break;
-    case RULE_UNKNOWN:
-        inputs_become(f, node, NUC_FORMAT_NONE);
-        become(f, node, NUC_FORMAT_NONE);
+    case RULE_UNKNOWN: /* what no other gives a format stays without one */
         break;
     }
 }
@@ -183,7 +181,7 @@ void nuc_infer_formats(struct nuc_graph *g, const struct nuc_flavor *flavor)
     f.queue = nuc_alloc_array(g->cx, g->n_nodes, sizeof *f.queue);
     f.queued = nuc_alloc_array(g->cx, g->next_id, sizeof *f.queued);
     for (struct nuc_node *n = g->first; n != NULL; n = n->next) {
-        n->format = NUC_FORMAT_UNSET;
+        n->format = NUC_FORMAT_NONE;
         enqueue(&f, n);
     }
     while (f.count > 0) {
@@ -192,10 +190,6 @@ void nuc_infer_formats(struct nuc_graph *g, const struct nuc_flavor *flavor)
         f.count--;
         f.queued[node->id] = false;
         infer_node(&f, node);
-    }
-    for (struct nuc_node *n = g->first; n != NULL; n = n->next) {
-        if (n->format == NUC_FORMAT_UNSET)
-            n->format = NUC_FORMAT_NONE;
     }
     nuc_pop_arena(g->cx, outer);
 }

@@ -464,7 +464,7 @@ static void add_result(struct partitioning *p)
         if (nuc_is_call(n) && !nuc_follows_cluster(n) && p->refused[n->id])
             n->do_not_delegate = true;
     }
-    for (struct nuc_node *n = g->first; n != NULL; n = n->next) {
+    for (struct nuc_node *n = g->first; n != g->body; n = n->next) {
         if (nuc_is_static(n)) {
             n->partition = -1;
             for (uint32_t i = 0; i < n->n_users; i++) {
@@ -541,15 +541,13 @@ struct nuc_partitions *nuc_partition_graph(struct nuc_graph *g, const struct nuc
     out->n_by_id = p.g->next_id;
     out->by_id = nuc_alloc_array(p.g->cx, out->n_by_id, sizeof *out->by_id);
     out->decisions = nuc_alloc_array(p.g->cx, p.g->n_nodes, sizeof *out->decisions);
+    p.not_delegated = nuc_not_delegated_new(g, o);
     for (struct nuc_node *n = p.g->first; n != NULL; n = n->next) {
         if (!nuc_is_call(n))
             continue;
         struct nuc_decision *d = &out->decisions[out->n_decisions++];
         *d = (struct nuc_decision){.node = n, .actual = "", .limit = ""};
         out->by_id[n->id] = d;
-    }
-    p.not_delegated = nuc_not_delegated_new(g, o);
-    for (struct nuc_node *n = p.g->first; n != NULL; n = n->next) {
         /* getitem and delegate calls are not operators: they follow the node they read. */
         if (nuc_is_operator(n))
             check_node(&p, &ends, n);
