@@ -22,7 +22,7 @@ void nuc_expand_model(struct nuc_job *j)
     nuc_note_decision(j->m, nuc_note_imported(j->m));
 }
 
-/* What the NPU can express is expressed. */
+/* What the NPU can express is expressed, or without one, what int8 kernels of the CPU can. */
 static void express(struct nuc_job *j)
 {
     const struct nuc_settings *s = j->m->settings;
@@ -32,18 +32,13 @@ static void express(struct nuc_job *j)
                                   .divides_in_int8 = nuc_rounds_on_cpu(s, NUC_OP_DIV),
                                   .norms = s->norms};
 
-    const struct nuc_meta *outputs = nuc_output_metas(j->m->graph);
-    if (!nuc_expresses_for_npu(s)) {
-        if (!s->o.reference_compat && !s->o.no_quantize && nuc_rounds_on_cpu(s, NUC_OP_CONV3D) &&
-            nuc_to_forms(&support, nuc_volume_forms)) {
-            nuc_refresh_layouts(j->m->graph);
-            nuc_restore_output_orders(j->m->graph, outputs);
-        }
+    bool for_npu = nuc_expresses_for_npu(s);
+    if (!for_npu && (s->o.reference_compat || s->o.no_quantize || !nuc_rounds_on_cpu(s, NUC_OP_CONV2D)))
         return;
-    }
-    if (s->norms != NULL && s->norms->centred)
+    const struct nuc_meta *outputs = nuc_output_metas(j->m->graph);
+    if (for_npu && s->norms != NULL && s->norms->centred)
         nuc_centre_rows(j->m->graph);
-    if (!nuc_to_npu_forms(&support))
+    if (!(for_npu ? nuc_to_npu_forms(&support) : nuc_to_forms(&support, nuc_cpu_conv_forms)))
         return;
     /* Groups of convolutions that were built. */
     if (nuc_split_group_conv(j->m->graph))

@@ -27,6 +27,9 @@ static const struct fit pointwise = {
     .call = 3000, .product = 0.75, .written = 9.5, .pixel = 10, .weight = 1.4, .scalar = 21.5}; /* 29 % */
 static const struct fit few_pixels = {
     .call = 2600, .product = 1.2, .written = 38, .scalar = 5}; /* 11 %; 35 % of rows that begin within words */
+/* Of several groups; a run is a tap of a pixel. */
+static const struct fit grouped = {
+    .call = 2500, .product = 0.8, .written = 14, .run = 115, .scalar = 20}; /* 30 %; 80 % of one tap */
 static const struct fit depthwise_3x3 = {
     .call = 4100, .product = 1.95, .read = 1.7, .channel = 225, .scalar = 30.5}; /* 31 % */
 static const struct fit depthwise_else = {
@@ -340,6 +343,8 @@ static const struct fit *fit_of_conv(const struct nuc_kernel_call *call, double 
         return w->sizes[1] * w->sizes[2] > NUC_ONE_CHANNEL_WINDOW ? &depthwise_of_many : &depthwise_of_one;
     if (nuc_op_is_in(call->op, depthwise))
         return w->sizes[1] == 3 && w->sizes[2] == 3 ? &depthwise_3x3 : &depthwise_else;
+    if (call->in->sizes[1] > w->sizes[3])
+        return &grouped;
     return w->sizes[1] * w->sizes[2] > 1 ? &windows : pixels > 2 ? &pointwise : &few_pixels;
 }
 
@@ -466,6 +471,8 @@ static uint64_t call_cycles(const struct nuc_kernel_costs *costs, const struct n
         w.weights = elements_of(weight);
         w.products = w.written * (double)(weight->sizes[1] * weight->sizes[2]) *
                      (nuc_op_is_in(call->op, depthwise) ? 1 : (double)weight->sizes[3]);
+        if (weight->sizes[3] > 0)
+            w.runs = w.pixels * (double)(call->in->sizes[1] / weight->sizes[3] * weight->sizes[1] * weight->sizes[2]);
         if (call->in->dtype == NUC_I16) /* the windows are copied */
             w.read = w.products / w.channels;
         double share = call->again / w.channels;

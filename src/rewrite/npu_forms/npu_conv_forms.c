@@ -5,9 +5,13 @@
  */
 #include "rewrite/npu_forms/npu_forms.h"
 
+#include <string.h>
+
 #include "ir/conv_args.h"
 #include "npu/support/estimate.h"
+#include "npu/support/kernel_cycles.h"
 #include "rewrite/fused_activation.h"
+#include "rewrite/insert.h"
 #include "rewrite/pass_list.h"
 
 enum { HEIGHT, WIDTH, AXES };
@@ -384,6 +388,70 @@ static bool form_depths_applies(const struct nuc_support *s, const struct nuc_no
     return LEAST_GAIN * (npu + boundary_cycles(s, node)) < cpu;
 }
 
+/* ---- groups, for the CPU ---- */
+
+/* As many as a convolution each is made for. */
+static int64_t fewer_groups(int64_t groups)
+{
+    int64_t fewer = NUC_MAX_SPLIT_GROUPS;
+
+    while (groups % fewer != 0)
+        fewer--;
+    return fewer;
+}
+
+/* Several groups are one, with zeros between them. */
+static struct nuc_node *form_fewer_groups(struct nuc_graph *g, struct nuc_node *node)
+{
+    struct nuc_node *weight = nuc_operand(g, node, NUC_CONV_WEIGHT);
+    int64_t groups = nuc_integer(node, nuc_conv_args(node->op)->groups, 1), fewer = fewer_groups(groups);
+    int64_t merged = groups / fewer, outputs = weight->vals[0].sizes[0] / groups;
+    struct nuc_meta meta = weight->vals[0];
+    size_t row = (size_t)(nuc_elements(&meta) / meta.sizes[0]);
+    meta.sizes[1] *= merged;
+    const float *from = nuc_const_contiguous(g, weight);
+    float *data = nuc_alloc_array(g->cx, (size_t)nuc_elements(&meta), sizeof *data);
+
+    for (int64_t o = 0; o < meta.sizes[0]; o++)
+        memcpy(data + (size_t)(o * merged + o / outputs % merged) * row, from + (size_t)o * row, row * sizeof *data);
+    struct nuc_node *operands[] = {nuc_operand(g, node, NUC_CONV_INPUT),
+                                   nuc_take_parameter(g, weight, "_merged", &meta, data),
+                                   nuc_arg_node(node, NUC_CONV_BIAS)};
+    return nuc_emit_conv_like(g, node, node, operands, (uint32_t)fewer);
+}
+
+/* Of one convolution out of `parts`, with `inputs` channels of a group. */
+static uint64_t grouped_cycles(const struct nuc_support *s, const struct nuc_node *node, int64_t parts, int64_t inputs)
+{
+    const struct nuc_meta *w = nuc_input_meta(node, NUC_CONV_WEIGHT);
+    struct nuc_meta in = *nuc_input_meta(node, NUC_CONV_INPUT), out = node->vals[0];
+    const int64_t sizes[] = {w->sizes[0] / parts, w->sizes[2], w->rank == 4 ? w->sizes[3] : 1, inputs};
+    const struct nuc_meta weight = nuc_meta_make(NUC_I8, sizes, 4);
+    const struct nuc_kernel_call call = {
+        .op = NUC_OP_CORTEXM_CONV2D, .in = &in, .weight = &weight, .out = &out, .written = 1, .read = 1};
+
+    in.dtype = out.dtype = NUC_I8;
+    in.sizes[1] /= parts;
+    out.sizes[1] /= parts;
+    return nuc_kernel_call_cycles(&s->target->costs.int8, &call);
+}
+
+static bool form_fewer_groups_applies(const struct nuc_support *s, const struct nuc_node *node)
+{
+    const struct nuc_meta *in = nuc_input_meta(node, NUC_CONV_INPUT), *out = &node->vals[0];
+    const struct nuc_node *weight = nuc_operand(s->g, node, NUC_CONV_WEIGHT);
+    const struct nuc_kernel_costs *c = &s->target->costs.int8;
+    int64_t groups = nuc_integer(node, nuc_conv_args(node->op)->groups, 1);
+
+    if (groups <= NUC_MAX_SPLIT_GROUPS || in->rank != weight->vals[0].rank || !has_float_constants(s, node) ||
+        (weight->vals[0].sizes[1] == 1 && in->sizes[0] == 1)) /* has a kernel */
+        return false;
+    int64_t fewer = fewer_groups(groups), inputs = weight->vals[0].sizes[1];
+    uint64_t moves = nuc_cpu_cycles(c, (double)(nuc_elements(in) + nuc_elements(out)), c->element);
+    return (uint64_t)fewer * grouped_cycles(s, node, fewer, inputs * (groups / fewer)) + moves <
+           grouped_cycles(s, node, 1, inputs);
+}
+
 /* ---- activations ---- */
 
 static bool only_moves(const struct nuc_node *node)
@@ -440,9 +508,10 @@ const struct nuc_npu_form nuc_conv_forms[] = {
     {.build = NULL},
 };
 
-const struct nuc_npu_form nuc_volume_forms[] = {
+const struct nuc_npu_form nuc_cpu_conv_forms[] = {
     {NUC_OPS(NUC_OP_CONV3D), form_rows, is_of_depth},
     {NUC_OPS(NUC_OP_CONV3D, NUC_OP_CONV3D_PADDING, NUC_OP_CONV_TRANSPOSE3D), nuc_to_flat_convolution,
      has_float_constants},
+    {NUC_OPS(NUC_OP_CONV1D, NUC_OP_CONV2D), form_fewer_groups, form_fewer_groups_applies},
     {.build = NULL},
 };
