@@ -112,6 +112,8 @@ static bool standardizes(const struct standardizing *s, const struct nuc_node *n
         s->is_plain[node->id] = s->is_plain[x.a->id];
         s->differs[node->id] = s->differs[x.a->id] || has_columns(s->a->g, x.b);
         s->brings_back[node->id] = s->brings_back[x.a->id];
+        if (elements(node) > elements(x.a) && elements(node) > MOST_ELEMENTS)
+            return false;
         return (s->is_plain[node->id] && s->differs[node->id]) || s->in_float[x.a->id];
     }
     *input = s->input[x.a->id] == s->input[x.b->id] ? s->input[x.a->id] : NULL;
