@@ -234,7 +234,8 @@ static bool find_reach(const struct nuc_node *n, const struct operand *o, struct
         return false;
     if (n->n_vals > 1 && is_part && y->sizes[*axis] != x->sizes[a->from]) /* pieces of the axis */
         return false;
-    if (is_part && y->sizes[*axis] * r->step * 2 < x->sizes[a->from]) /* certain frames of the window */
+    bool is_latest = r->start + (y->sizes[*axis] - 1) * r->step + 1 == x->sizes[a->from];
+    if (is_part && !is_latest && y->sizes[*axis] * r->step * 2 < x->sizes[a->from]) /* certain frames of the window */
         return false;
     if (y->sizes[*axis] == 1 && x->sizes[a->from] > 1) /* one window over all */
         return false;
