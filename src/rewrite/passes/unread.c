@@ -20,9 +20,10 @@ struct box {
 };
 
 struct demand {
-    struct box box;            /* of what is read, as far as the operator can compute it alone */
-    bool read, stays, divided; /* divided: one of several that each compute a part */
-    struct nuc_node *made;     /* holds the box; NULL: the node, with all of its value */
+    struct box box;                  /* of what is read, as far as the operator can compute it alone */
+    bool read, stays, divided;       /* divided: one of several that each compute a part */
+    const struct nuc_places *places; /* of an operator that may take some; NULL: not looked at yet */
+    struct nuc_node *made;           /* holds the box; NULL: the node, with all of its value */
 };
 
 struct unread {
@@ -140,13 +141,27 @@ static int64_t within(int64_t place, int64_t size)
     return place < 0 ? 0 : place > size ? size : place;
 }
 
+/* Those that an index takes along one dimension; none: it is no such operator. */
+static struct nuc_places places_of_index(struct unread *u, const struct nuc_node *n)
+{
+    struct demand *d = &u->of[n->id];
+
+    if (n->op != NUC_OP_INDEX)
+        return (struct nuc_places){.at = NULL};
+    if (d->places == NULL) {
+        const struct nuc_places p = nuc_places_of(u->g, n);
+        d->places = nuc_copy(u->g->cx, &p, sizeof p);
+    }
+    return *d->places;
+}
+
 /* Of an operand for a box of the result that the operator can compute alone. False: nothing. */
 static bool operand_box(struct unread *u, const struct nuc_node *n, uint32_t arg, uint32_t element, const struct box *y,
                         struct box *x)
 {
     const struct nuc_meta *m = operand_meta(n, arg, element);
     uint32_t normalized = normalized_dims(n);
-    struct nuc_places p = {.at = NULL};
+    struct nuc_places p = arg == NUC_SELF ? places_of_index(u, n) : (struct nuc_places){.at = NULL};
     struct nuc_axis_map map;
 
     *x = all_of(m);
@@ -154,7 +169,7 @@ static bool operand_box(struct unread *u, const struct nuc_node *n, uint32_t arg
         x->lo[d] = y->lo[d];
         x->hi[d] = y->hi[d];
     }
-    if (nuc_op_family(n->op) == NUC_FAMILY_SELECT && arg == NUC_SELF && (p = nuc_places_of(u->g, n)).at != NULL) {
+    if (p.at != NULL) {
         *x = *y;
         x->lo[p.dim] = m->sizes[p.dim];
         x->hi[p.dim] = 0;
@@ -220,7 +235,7 @@ static bool is_made_in_parts(struct unread *u, const struct nuc_node *n)
     case NUC_FAMILY_SLICE:
         return n->op == NUC_OP_SLICE || n->op == NUC_OP_EXPAND;
     case NUC_FAMILY_SELECT:
-        return n->op == NUC_OP_WHERE || (n->op == NUC_OP_INDEX && nuc_places_of(u->g, n).at != NULL);
+        return n->op == NUC_OP_WHERE || places_of_index(u, n).at != NULL;
     case NUC_FAMILY_CONV:
     case NUC_FAMILY_POOL:
         return has_plain_windows(n);
@@ -423,10 +438,15 @@ static bool takes_less(struct unread *u, const struct nuc_node *n)
     return copies == 0 || saved + (double)copy_cycles(u, part) > (double)copies;
 }
 
+/* Networks take two or three. */
+#define MOST_ROUNDS 16
+
 /* Operators that would rather compute all of it, from the top down; each that does may make another one. */
 static void weigh(struct unread *u)
 {
-    for (bool changed = true; changed;) {
+    bool changed = true;
+
+    for (unsigned round = 0; changed && round < MOST_ROUNDS; round++) {
         changed = false;
         for (struct nuc_node *n = u->g->body; n != NULL; n = n->next) {
             if (!is_narrow(u, n) || u->of[n->id].stays || u->of[n->id].divided || comes_along(n) || takes_less(u, n))
@@ -543,6 +563,7 @@ static struct nuc_node *once_more(struct nuc_graph *g, struct nuc_node *before, 
     struct nuc_node *made =
         nuc_emit_like(g, before, x, NUC_ARGS(x == layer ? from : once_more(g, before, from, layer)));
 
+    made->is_step = true;
     for (uint32_t i = 1; x == layer && i < x->n_args; i++) { /* each has a weight of its own */
         struct nuc_node *weight = nuc_arg_node(x, i);
         if (weight != NULL && nuc_is_dequantize(weight))
@@ -750,7 +771,7 @@ static struct nuc_node *build(struct unread *u, struct nuc_node *n)
         return step == 1 ? value
                          : nuc_emit(u->g, n, NUC_OP_SLICE, n, NUC_ARGS(value, dim, 0, value->vals[0].sizes[dim], step));
     case NUC_OP_INDEX: {
-        struct nuc_places p = nuc_places_of(u->g, n);
+        struct nuc_places p = places_of_index(u, n);
         value = operand_part(u, n, NUC_SELF, &x);
         int64_t *at = nuc_alloc_array(u->g->cx, (size_t)sizes[p.dim], sizeof *at);
         for (int64_t i = 0; i < sizes[p.dim]; i++) {
@@ -782,7 +803,9 @@ static void replace(struct unread *u)
         next = n->next;
         if (!is_built(u, n))
             continue;
+        uint32_t first = g->next_id;
         u->of[n->id].made = build(u, n);
+        nuc_count_once(n, u->of[n->id].made, first);
         if (!is_narrow(u, n))
             nuc_replace_uses(g, n, u->of[n->id].made, NULL);
     }
