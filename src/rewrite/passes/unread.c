@@ -417,7 +417,8 @@ static bool takes_less(struct unread *u, const struct nuc_node *n)
 {
     const struct demand *d = &u->of[n->id];
     int64_t part = count(&d->box, 0, n->vals[0].rank);
-    uint64_t copies = 0, full = cycles(u, n);
+    uint64_t copies = 0;
+    bool drops = false;
 
     for (uint32_t i = 0; i < n->n_args; i++) {
         const struct nuc_arg *a = &n->args[i];
@@ -425,16 +426,21 @@ static bool takes_less(struct unread *u, const struct nuc_node *n)
         for (uint32_t e = 0; e < n_elements; e++) {
             const struct nuc_node *x = a->kind == NUC_ARG_NODES ? a->u.nodes[e] : a->u.node;
             struct box b;
-            if (x == NULL || nuc_is_static(x) || !operand_box(u, n, i, e, &d->box, &b))
+            if (x == NULL || nuc_is_static(x))
                 continue;
+            if (!operand_box(u, n, i, e, &d->box, &b)) {
+                drops = true;
+                continue;
+            }
             struct box there = u->of[x->id].stays ? all_of(&x->vals[0]) : held(u, x);
             if (!is_same(&b, &there, x->vals[0].rank))
                 copies += copy_cycles(u, count(&b, 0, x->vals[0].rank));
         }
     }
-    if (n->op == NUC_OP_SLICE) /* parts of a part are taken of what that is a part of */
-        full = 0;
-    double saved = (double)full * (1.0 - (double)part / (double)nuc_elements(&n->vals[0]));
+    /* Views take none, parts of a part are taken of what it is a part of, and what is concatenated may be made there.
+     */
+    bool is_free = nuc_op_family(n->op) == NUC_FAMILY_VIEW || n->op == NUC_OP_SLICE || (n->op == NUC_OP_CAT && !drops);
+    double saved = (is_free ? 0 : (double)cycles(u, n)) * (1.0 - (double)part / (double)nuc_elements(&n->vals[0]));
     return copies == 0 || saved + (double)copy_cycles(u, part) > (double)copies;
 }
 
