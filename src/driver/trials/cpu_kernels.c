@@ -49,13 +49,12 @@ static const struct allowance of_all = {.mean = 0.3, .more = 0.4};
 #define LEAST_GAIN 100
 #define LEAST_DOUBTFUL_GAIN 20
 
-/*
- * dB that softmaxes in parts surely gain, with so many standard errors, and the part of the cycles that they may take
- * more.
- */
+/* dB that kinds of operators together surely lose at most where none is tried alone. */
+#define HARDLY 0.3
+
+/* dB that softmaxes in parts surely gain, and standard errors of what is sure. */
 #define LEAST_BY_PARTS 0.5
 #define SURE 2.0
-#define MOST_FOR_PARTS 4
 
 /* What is less is none: 100 dB. */
 #define NO_ERROR 1e-10
@@ -469,25 +468,28 @@ static bool is_worth(struct trying *t, const struct outcome *o, const struct out
     return o->cycles < before->cycles - before->cycles / LEAST_GAIN && is_allowed(t, o, in_float, a);
 }
 
-static struct outcome felt(const struct outcome *o)
+/* dB, as errors are felt, that a network surely gains at least over another one. */
+static double sure_gain(const struct outcome *o, const struct outcome *other)
 {
-    struct outcome as = *o;
+    struct outcome with = *o, without = *other;
 
     for (size_t k = 0; k < o->n_samples; k++)
-        as.errors[k] = nuc_felt(o->errors[k]);
-    return as;
+        with.errors[k] = nuc_felt(o->errors[k]);
+    for (size_t k = 0; k < other->n_samples; k++)
+        without.errors[k] = nuc_felt(other->errors[k]);
+    return -loss(&with, &without, SURE);
 }
 
-/*
- * Kernels in int8 save cycles, and what they surely lose at most is worth less than these. in_float: without the kinds
- * whose loss together counts.
- */
-static bool pays(const struct outcome *o, const struct outcome *before, const struct outcome *in_float)
+/* What is left of them when its cycles are paid. */
+static double gain_for_cycles(const struct outcome *o, const struct outcome *other)
 {
-    const struct outcome with = felt(o), without = felt(in_float);
+    return sure_gain(o, other) - 10 * log10(nuc_price(o->cycles, other->cycles));
+}
 
-    return o->cycles < before->cycles - before->cycles / LEAST_GAIN &&
-           loss(&with, &without, SURE) < 10 * log10(nuc_price(in_float->cycles, o->cycles));
+/* Kernels in int8 save cycles, and what they surely lose at most is worth less than these. */
+static bool pays(const struct outcome *o, const struct outcome *before)
+{
+    return o->cycles < before->cycles - before->cycles / LEAST_GAIN && gain_for_cycles(o, before) > 0;
 }
 
 static void set_kind(const struct kinds *kinds, uint32_t k, bool *rounds, bool to)
@@ -525,7 +527,7 @@ static bool set_recurrent(const struct kinds *kinds, bool *rounds)
 static bool holds_in_int8(struct trying *t, const bool *recurrent, const struct outcome *in_float,
                           struct outcome *found)
 {
-    return try_rounding(t, recurrent, found) && pays(found, in_float, in_float);
+    return try_rounding(t, recurrent, found) && pays(found, in_float);
 }
 
 /*
@@ -571,7 +573,7 @@ static uint32_t order_kinds(struct trying *t, const struct outcome *in_float, co
         struct outcome alone;
         memcpy(rounds, before, sizeof rounds);
         set_kind(&t->kinds, k, rounds, true);
-        if (!try_rounding(t, rounds, &alone) || !pays(&alone, in_float, in_float))
+        if (!try_rounding(t, rounds, &alone) || !pays(&alone, in_float))
             continue;
         double cost = fmax(loss(&alone, in_float, 0), LEAST_LOSS);
         worth[k] = (double)(in_float->cycles - alone.cycles) / cost;
@@ -865,9 +867,8 @@ static bool choose_softmax(struct trying *t, const bool *rounds, const struct ou
     t->narrow = true;
     if (t->has_long_softmax && (!whole.is_wide || try_rounding(t, rounds, &whole))) {
         t->of_norms.softmax_in_parts = true;
-        t->of_norms.softmax_in_parts = try_rounding(t, rounds, &parts) &&
-                                       loss(&parts, &whole, SURE) < -LEAST_BY_PARTS &&
-                                       parts.cycles <= whole.cycles + whole.cycles / MOST_FOR_PARTS;
+        t->of_norms.softmax_in_parts = try_rounding(t, rounds, &parts) && sure_gain(&parts, &whole) > LEAST_BY_PARTS &&
+                                       gain_for_cycles(&parts, &whole) > 0;
     }
     t->narrow = false;
     return t->of_norms.softmax_in_parts;
@@ -894,23 +895,22 @@ static void choose(struct trying *t, bool *rounds)
     for (uint32_t k = 0; k < t->kinds.count; k++)
         trial[t->kinds.ops[k]] = true;
     bool is_possible = t->kinds.count > 0 && try_rounding(t, trial, &int8);
-    if (is_possible && pays(&int8, &in_float, &in_float)) {
-        memcpy(rounds, trial, sizeof trial);
-        return;
-    }
-    bool apart = is_possible && t->kinds.count > 1 && !takes_long(t);
+    bool apart = is_possible && t->kinds.count > 1 && !takes_long(t) && sure_gain(&int8, &in_float) < -HARDLY;
     n = apart ? order_kinds(t, &in_float, rounds, order, &found) : 0;
     /* The first one alone has been tried, and so have all of them. */
     for (uint32_t i = 0; i < n && n_taken + 1 < t->kinds.count; i++) {
-        memcpy(trial, rounds, sizeof trial);
-        set_kind(&t->kinds, order[i], trial, true);
-        if (i > 0 && (!try_rounding(t, trial, &found) || !pays(&found, &best, &in_float)))
+        bool some[NUC_OP_COUNT];
+        memcpy(some, rounds, sizeof some);
+        set_kind(&t->kinds, order[i], some, true);
+        if (i > 0 && (!try_rounding(t, some, &found) || !pays(&found, &best)))
             continue;
-        memcpy(rounds, trial, sizeof trial);
+        memcpy(rounds, some, sizeof some);
         best = found;
         n_taken++;
     }
-    if (is_possible)
+    if (is_possible && pays(&int8, &best))
+        memcpy(rounds, trial, sizeof trial);
+    else if (is_possible)
         note_int8(t, &best, &int8);
 }
 
