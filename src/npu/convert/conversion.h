@@ -73,6 +73,7 @@ struct nuc_cv {
     struct nuc_cv_tensor *tensors;
     uint32_t *order; /* nodes in order of execution */
     struct nuc_cv_bytes weights, records;
+    struct nuc_cv_bytes firsts; /* the byte at each place in the weights that a constant may be shared from */
     struct nuc_neutron_call *calls;
     size_t calls_capacity;
     uint32_t n_calls;

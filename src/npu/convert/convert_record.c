@@ -195,26 +195,46 @@ static size_t shared_from(const struct nuc_cv *cv)
     return cv->n_windows > 0 ? cv->windows[cv->n_windows - 1].start : 0;
 }
 
+/* It is not looked for beyond so many. */
+#define SHARED_BYTES ((size_t)1 << 16)
+
 static size_t find_shared(const struct nuc_cv *cv, const void *data, size_t size)
 {
-    const uint8_t *at = cv->weights.data, first = *(const uint8_t *)data, last = ((const uint8_t *)data)[size - 1];
+    const uint8_t *weights = cv->weights.data, *firsts = cv->firsts.data;
+    const uint8_t first = *(const uint8_t *)data, last = ((const uint8_t *)data)[size - 1];
+    size_t i = shared_from(cv) / NUC_MC_ALIGNMENT;
+    size_t end = cv->weights.size < size ? 0 : (cv->weights.size - size) / NUC_MC_ALIGNMENT + 1;
 
-    for (size_t i = shared_from(cv); i + size <= cv->weights.size; i += NUC_MC_ALIGNMENT) {
-        /* A call for each place would take a tenth of a compilation. */
-        if (at[i] == first && at[i + size - 1] == last && memcmp(at + i, data, size) == 0)
-            return i;
+    for (const uint8_t *at; i < end && (at = memchr(firsts + i, first, end - i)) != NULL; i++) {
+        i = (size_t)(at - firsts);
+        const uint8_t *there = weights + i * NUC_MC_ALIGNMENT;
+        if (there[size - 1] == last && memcmp(there, data, size) == 0)
+            return i * NUC_MC_ALIGNMENT;
     }
     return SIZE_MAX;
 }
 
+static size_t append_weights(struct nuc_cv *cv, const void *data, size_t size)
+{
+    struct nuc_cv_bytes *f = &cv->firsts;
+    const size_t at = append(cv, &cv->weights, data, size);
+
+    for (size_t i = at; i < cv->weights.size && i < SHARED_BYTES; i += NUC_MC_ALIGNMENT) {
+        f->data = nuc_grow(cv->cx, f->data, &f->capacity, f->size + 1, 1);
+        f->data[f->size++] = cv->weights.data[i];
+    }
+    return at;
+}
+
 struct nuc_mc_ref nuc_cv_weights_ref(struct nuc_cv *cv, const void *data, size_t size)
 {
-    size_t at = size > 0 && size <= SHARED_SIZE && cv->weights.size < 1 << 16 ? find_shared(cv, data, size) : SIZE_MAX;
+    size_t at =
+        size > 0 && size <= SHARED_SIZE && cv->weights.size < SHARED_BYTES ? find_shared(cv, data, size) : SIZE_MAX;
 
     if (size == 0)
         at = 0;
     else if (at == SIZE_MAX)
-        at = append(cv, &cv->weights, data, size);
+        at = append_weights(cv, data, size);
     return (struct nuc_mc_ref){nuc_mc_where(NUC_MC_WEIGHTS, 0), (uint32_t)at};
 }
 
