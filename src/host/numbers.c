@@ -69,6 +69,25 @@ double nuc_number_at(enum nuc_dtype dtype, const void *data, size_t i)
     return (double)nuc_int_at(dtype, data, i);
 }
 
+/* Inline, so that a constant size makes an element a load and a store. */
+static inline void copy_apart(char *to, const char *from, size_t count, ptrdiff_t step, size_t size)
+{
+    for (size_t i = 0; i < count; i++, to += size, from += step * (ptrdiff_t)size)
+        memcpy(to, from, size);
+}
+
+void nuc_copy_apart(void *to, const void *from, size_t count, ptrdiff_t step, size_t size)
+{
+    if (step == 1)
+        memcpy(to, from, count * size);
+    else if (size == 1)
+        copy_apart(to, from, count, step, 1);
+    else if (size == 4)
+        copy_apart(to, from, count, step, 4);
+    else
+        copy_apart(to, from, count, step, size);
+}
+
 void nuc_sqnr_add(struct nuc_sqnr *s, const float *reference, const float *x, size_t count)
 {
     for (size_t i = 0; i < count; i++) {

@@ -18,6 +18,9 @@ int64_t nuc_int_at(enum nuc_dtype dtype, const void *data, size_t i);
 /* Element `i` of an array of any type. */
 double nuc_number_at(enum nuc_dtype dtype, const void *data, size_t i);
 
+/* `count` elements of `size` bytes, `step` elements apart in `from`, to neighbouring places. */
+void nuc_copy_apart(void *to, const void *from, size_t count, ptrdiff_t step, size_t size);
+
 /* Signal-to-quantization-noise ratio, accumulated over any number of arrays. */
 struct nuc_sqnr {
     double signal; /* sum of reference^2 */

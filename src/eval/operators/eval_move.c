@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "eval/eval_call.h"
+#include "host/numbers.h"
 #include "ir/axis_map.h"
 
 /* ---- copies whose elements are a fixed distance apart along every dimension ---- */
@@ -29,22 +30,6 @@ static struct strided *new_strided(struct nuc_eval_call *c, uint32_t arg)
     return s;
 }
 
-/* `count` elements of `size` bytes, `step` elements apart in `from`, to neighbouring places. */
-static void copy_row(char *to, const char *from, size_t count, ptrdiff_t step, size_t size)
-{
-    if (step == 1) {
-        memcpy(to, from, count * size);
-        return;
-    }
-    if (size == 4) { /* float32: a constant size makes the copy a single load and store */
-        for (size_t i = 0; i < count; i++)
-            memcpy(to + i * 4, from + (ptrdiff_t)i * step * 4, 4);
-        return;
-    }
-    for (size_t i = 0; i < count; i++)
-        memcpy(to + i * size, from + (ptrdiff_t)i * step * (ptrdiff_t)size, size);
-}
-
 static void run_strided(const struct nuc_eval_call *c)
 {
     const struct strided *s = c->state;
@@ -59,7 +44,7 @@ static void run_strided(const struct nuc_eval_call *c)
         for (size_t row = 0; length != 0 && row < nuc_eval_rows(out); row++, to += length * size) {
             const char *from = in + (s->first[v] + nuc_eval_row_offset(out, row, s->strides)) * in_size;
             if (in_dtype == out->dtype) {
-                copy_row(to, from, length, step, size);
+                nuc_copy_apart(to, from, length, step, size);
                 continue;
             }
             for (size_t i = 0; i < length; i++)

@@ -1,6 +1,7 @@
 #include <assert.h>
 #include <string.h>
 
+#include "host/numbers.h"
 #include "npu/arrange/builder.h"
 #include "npu/support/support.h"
 
@@ -55,7 +56,7 @@ void *nuc_permute_data(struct nuc_context *cx, const void *data, size_t size, co
     size_t strides[NUC_MAX_RANK]; /* bytes in the input, in the order of the output's axes */
     int32_t sizes[NUC_MAX_RANK];
     int32_t index[NUC_MAX_RANK] = {0};
-    size_t total = 1;
+    size_t total = 1, offset = 0;
 
     for (uint32_t i = 0; i < rank; i++) {
         strides[i] = size;
@@ -66,10 +67,10 @@ void *nuc_permute_data(struct nuc_context *cx, const void *data, size_t size, co
     }
     uint8_t *out = nuc_alloc_array(cx, total, size);
     const uint8_t *in = data;
-    size_t offset = 0;
-    for (size_t n = 0; n < total; n++) {
-        memcpy(out + n * size, in + offset, size);
-        for (uint32_t i = rank; i > 0; i--) {
+    const size_t row = rank == 0 ? 1 : (size_t)sizes[rank - 1], step = rank == 0 ? 1 : strides[rank - 1] / size;
+    for (size_t n = 0; n < total; n += row) {
+        nuc_copy_apart(out + n * size, in + offset, row, (ptrdiff_t)step, size);
+        for (uint32_t i = rank == 0 ? 0 : rank - 1; i > 0; i--) {
             offset += strides[i - 1];
             if (++index[i - 1] < sizes[i - 1])
                 break;
