@@ -593,7 +593,7 @@ bool nuc_axis_source(const struct nuc_axis_map *map, const struct nuc_meta *from
         if (at < 0 || at >= size)
             return false;
         for (uint32_t d = a->from_end; d-- > a->from; at /= from->sizes[d])
-            source[d] = at % from->sizes[d];
+            source[d] = d == a->from ? at : at % from->sizes[d];
     }
     return true;
 }

@@ -250,26 +250,40 @@ struct correction {
     float *bias;
 };
 
+/* What rounding weights adds to an output, by weight. */
+NUC_CLONES static void find_errors(const float *rounded, const float *weights, const double *means,
+                                   const double *shares, size_t count, double *errors)
+{
+    for (size_t i = 0; i < count; i++)
+        errors[i] = ((double)rounded[i] - (double)weights[i]) * means[i] * shares[i];
+}
+
 /* Of `count` outputs of one group from k on: an addition waits for the last one to the same output. */
 static void correct_side_by_side(const struct correction *j, size_t k, size_t count)
 {
     const struct nuc_layer *l = j->l;
     const double *mean = j->mean + nuc_layer_input(l, (uint32_t)k, 0);
     size_t weights = (size_t)(l->in / l->groups) * l->taps;
-    double error[OUTPUTS] = {0};
+    double error[OUTPUTS] = {0}, errors[OUTPUTS][STRETCH], means[STRETCH], shares[STRETCH];
+    float rounded[STRETCH];
     uint32_t tap = 0;
 
     for (size_t at = 0; at < weights; at += STRETCH) {
         const float *w = j->weight + k * weights + at;
         size_t n = weights - at < STRETCH ? weights - at : STRETCH;
-        float rounded[OUTPUTS][STRETCH];
-        for (size_t o = 0; o < count; o++)
-            nuc_fake_quantize(j->o, (uint32_t)(k + o) % j->o->n, w + o * weights, n, rounded[o]);
         for (size_t i = 0; i < n; i++) {
-            for (size_t o = 0; o < count; o++)
-                error[o] += ((double)rounded[o][i] - (double)w[o * weights + i]) * *mean * j->shares[tap];
+            means[i] = *mean;
+            shares[i] = j->shares[tap];
             tap = tap + 1 < l->taps ? tap + 1 : 0;
             mean += tap == 0;
+        }
+        for (size_t o = 0; o < count; o++) {
+            nuc_fake_quantize(j->o, (uint32_t)(k + o) % j->o->n, w + o * weights, n, rounded);
+            find_errors(rounded, w + o * weights, means, shares, n, errors[o]);
+        }
+        for (size_t i = 0; i < n; i++) {
+            for (size_t o = 0; o < count; o++)
+                error[o] += errors[o][i];
         }
     }
     for (size_t o = 0; o < count; o++) {

@@ -127,10 +127,14 @@ static struct nuc_node *centred(struct nuc_graph *g, const struct nuc_node *cons
     for (size_t start = 0; start < count; start += n * inner) {
         for (size_t k = 0; k < inner; k++)
             means[k] = 0;
-        for (size_t i = 0; i < n * inner; i++)
-            means[i % inner] += (double)from[start + i] / (double)n;
-        for (size_t i = 0; i < n * inner; i++)
-            to[start + i] = (float)((double)from[start + i] - means[i % inner]);
+        for (size_t i = start; i < start + n * inner; i += inner) {
+            for (size_t k = 0; k < inner; k++)
+                means[k] += (double)from[i + k] / (double)n;
+        }
+        for (size_t i = start; i < start + n * inner; i += inner) {
+            for (size_t k = 0; k < inner; k++)
+                to[i + k] = (float)((double)from[i + k] - means[k]);
+        }
     }
     return nuc_take_parameter(g, constant, "_centred", &m, to);
 }
