@@ -388,7 +388,41 @@ static bool form_depths_applies(const struct nuc_support *s, const struct nuc_no
     return LEAST_GAIN * (npu + boundary_cycles(s, node)) < cpu;
 }
 
-/* ---- groups, for the CPU ---- */
+/* ---- for the CPU ---- */
+
+/* Of what changes the order of the elements. */
+static uint64_t copy_cycles(const struct nuc_support *s, const struct nuc_meta *m)
+{
+    const struct nuc_kernel_call copy = {.op = NUC_OP_TO_DIM_ORDER_COPY, .out = m, .written = 1};
+
+    return nuc_kernel_call_cycles(&s->target->costs.int8, &copy);
+}
+
+static bool form_phases_on_cpu(const struct nuc_support *s, const struct nuc_node *node)
+{
+    const struct nuc_meta *in = nuc_input_meta(node, NUC_CONV_INPUT), *w = nuc_input_meta(node, NUC_CONV_WEIGHT);
+
+    if (in->rank != 4 || !has_float_constants(s, node) || weight_sizes_of(node).groups != 1)
+        return false;
+    const struct phases p[AXES] = {phases_of(node, HEIGHT), phases_of(node, WIDTH)};
+    const int64_t channels = w->sizes[1] * p[HEIGHT].stride * p[WIDTH].stride;
+    const int64_t weight[] = {channels, p[HEIGHT].taps, p[WIDTH].taps, in->sizes[1]},
+                  results[] = {in->sizes[0], channels, p[HEIGHT].count, p[WIDTH].count};
+    const struct nuc_meta image = nuc_meta_make(NUC_I8, in->sizes, 4), kernel = nuc_meta_make(NUC_I8, weight, 4),
+                          phases = nuc_meta_make(NUC_I8, results, 4),
+                          out = nuc_meta_make(NUC_I8, node->vals[0].sizes, 4);
+    const struct nuc_kernel_call conv = {
+        .op = NUC_OP_CORTEXM_CONV2D, .in = &image, .weight = &kernel, .out = &phases, .written = 1, .read = 1};
+    const struct nuc_kernel_call transposed = {.op = NUC_OP_CORTEXM_TRANSPOSE_CONV2D,
+                                               .in = &image,
+                                               .out = &out,
+                                               .products =
+                                                   (double)nuc_elements(in) * (double)(nuc_elements(w) / in->sizes[1]),
+                                               .written = 1,
+                                               .read = 1};
+    const struct nuc_kernel_costs *c = &s->target->costs.int8;
+    return nuc_kernel_call_cycles(c, &conv) + 3 * copy_cycles(s, &out) < nuc_kernel_call_cycles(c, &transposed);
+}
 
 /* As many as a convolution each is made for. */
 static int64_t fewer_groups(int64_t groups)
@@ -440,15 +474,14 @@ static bool form_fewer_groups_applies(const struct nuc_support *s, const struct 
 {
     const struct nuc_meta *in = nuc_input_meta(node, NUC_CONV_INPUT), *out = &node->vals[0];
     const struct nuc_node *weight = nuc_operand(s->g, node, NUC_CONV_WEIGHT);
-    const struct nuc_kernel_costs *c = &s->target->costs.int8;
     int64_t groups = nuc_integer(node, nuc_conv_args(node->op)->groups, 1);
 
     if (groups <= NUC_MAX_SPLIT_GROUPS || in->rank != weight->vals[0].rank || !has_float_constants(s, node) ||
         (weight->vals[0].sizes[1] == 1 && in->sizes[0] == 1)) /* has a kernel */
         return false;
     int64_t fewer = fewer_groups(groups), inputs = weight->vals[0].sizes[1];
-    uint64_t moves = nuc_cpu_cycles(c, (double)(nuc_elements(in) + nuc_elements(out)), c->element);
-    return (uint64_t)fewer * grouped_cycles(s, node, fewer, inputs * (groups / fewer)) + moves <
+    return (uint64_t)fewer * grouped_cycles(s, node, fewer, inputs * (groups / fewer)) + copy_cycles(s, in) +
+               copy_cycles(s, out) <
            grouped_cycles(s, node, 1, inputs);
 }
 
@@ -509,6 +542,7 @@ const struct nuc_npu_form nuc_conv_forms[] = {
 };
 
 const struct nuc_npu_form nuc_cpu_conv_forms[] = {
+    {NUC_OPS(NUC_OP_CONV_TRANSPOSE2D), form_phases, form_phases_on_cpu},
     {NUC_OPS(NUC_OP_CONV3D), form_rows, is_of_depth},
     {NUC_OPS(NUC_OP_CONV3D, NUC_OP_CONV3D_PADDING, NUC_OP_CONV_TRANSPOSE3D), nuc_to_flat_convolution,
      has_float_constants},
