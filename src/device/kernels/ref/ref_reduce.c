@@ -17,26 +17,29 @@ static float combine(enum nuc_reduce_op op, float accumulator, float value)
     }
 }
 
-/* The accumulator starts with the first element. */
+static float combine_row(enum nuc_reduce_op op, float accumulator, const float *in, int32_t count, ptrdiff_t step)
+{
+    if (op == NUC_REDUCE_SUM || op == NUC_REDUCE_MEAN) {
+        for (; count > 0; count--, in += step)
+            accumulator += *in;
+    }
+    for (; count > 0; count--, in += step)
+        accumulator = combine(op, accumulator, *in);
+    return accumulator;
+}
+
+/* The accumulator starts with the first element. A single row, of which there may be many, is not walked. */
 static float reduce_one(enum nuc_reduce_op op, const struct nuc_loops *reduced, const float *in, size_t *count)
 {
-    struct nuc_walk walk = {{0}, 0, 0, 0};
-    const struct nuc_steps steps = nuc_row_steps(reduced);
-    int32_t row = nuc_row_length(reduced);
-    float accumulator = in[0];
-    int32_t i = 1;
+    const ptrdiff_t step = nuc_row_steps(reduced).a;
+    const int32_t row = nuc_row_length(reduced);
+    float accumulator = combine_row(op, in[0], in + step, row - 1, step);
 
-    *count = 0;
-    do {
-        if (op == NUC_REDUCE_SUM || op == NUC_REDUCE_MEAN) {
-            for (; i < row; i++)
-                accumulator += in[walk.a + i * steps.a];
-        }
-        for (; i < row; i++)
-            accumulator = combine(op, accumulator, in[walk.a + i * steps.a]);
-        *count += (size_t)row;
-        i = 0;
-    } while (nuc_walk_next_row(reduced, &walk));
+    *count = (size_t)row;
+    if (reduced->rank <= 1)
+        return accumulator;
+    for (struct nuc_walk walk = {{0}, 0, 0, 0}; nuc_walk_next_row(reduced, &walk); *count += (size_t)row)
+        accumulator = combine_row(op, accumulator, in + walk.a, row, step);
     return accumulator;
 }
 
@@ -52,20 +55,25 @@ void nuc_kernel_reduce_f32(enum nuc_reduce_op op, const struct nuc_loops *kept, 
     } while (nuc_walk_next(kept, &walk));
 }
 
+static int32_t extreme_of_row(int32_t sign, int32_t extreme, const int8_t *in, int32_t count, ptrdiff_t step)
+{
+    for (; count > 0; count--, in += step)
+        extreme = sign * *in > extreme ? sign * *in : extreme;
+    return extreme;
+}
+
+/* The smallest is the largest of the negated ones. */
 static int8_t extreme_one(bool largest, const struct nuc_loops *reduced, const int8_t *in)
 {
-    struct nuc_walk walk = {{0}, 0, 0, 0};
-    const struct nuc_steps steps = nuc_row_steps(reduced);
-    int8_t extreme = in[0];
+    const ptrdiff_t step = nuc_row_steps(reduced).a;
+    const int32_t row = nuc_row_length(reduced), sign = largest ? 1 : -1;
+    int32_t extreme = extreme_of_row(sign, sign * in[0], in + step, row - 1, step);
 
-    do {
-        for (int32_t i = 0; i < nuc_row_length(reduced); i++) {
-            int8_t value = in[walk.a + i * steps.a];
-            if (largest ? value > extreme : value < extreme)
-                extreme = value;
-        }
-    } while (nuc_walk_next_row(reduced, &walk));
-    return extreme;
+    if (reduced->rank > 1) {
+        for (struct nuc_walk walk = {{0}, 0, 0, 0}; nuc_walk_next_row(reduced, &walk);)
+            extreme = extreme_of_row(sign, extreme, in + walk.a, row, step);
+    }
+    return (int8_t)(sign * extreme);
 }
 
 void nuc_kernel_extreme_s8(bool largest, const struct nuc_loops *kept, const struct nuc_loops *reduced,

@@ -80,17 +80,24 @@ void nuc_kernel_upward_avg_pool_s8(const struct nuc_pool_s8 *p, const int8_t *in
     each_window(p, upward_average, in, out);
 }
 
+static int32_t sum_of_row(int32_t sum, int32_t offset, const int8_t *in, int32_t count, ptrdiff_t step)
+{
+    for (; count > 0; count--, in += step)
+        sum = nuc_wrap_add(sum, *in + offset);
+    return sum;
+}
+
+/* A single row, of which there may be many, is not walked. */
 static int32_t sum_of(const struct nuc_loops *reduced, int32_t offset, const int8_t *in)
 {
-    struct nuc_walk walk = {{0}, 0, 0, 0};
-    const struct nuc_steps steps = nuc_row_steps(reduced);
-    int32_t row = nuc_row_length(reduced);
-    int32_t sum = 0;
+    const ptrdiff_t step = nuc_row_steps(reduced).a;
+    const int32_t row = nuc_row_length(reduced);
+    int32_t sum = sum_of_row(0, offset, in, row, step);
 
-    do {
-        for (int32_t i = 0; i < row; i++)
-            sum = nuc_wrap_add(sum, in[walk.a + i * steps.a] + offset);
-    } while (nuc_walk_next_row(reduced, &walk));
+    if (reduced->rank > 1) {
+        for (struct nuc_walk walk = {{0}, 0, 0, 0}; nuc_walk_next_row(reduced, &walk);)
+            sum = sum_of_row(sum, offset, in + walk.a, row, step);
+    }
     return sum;
 }
 
