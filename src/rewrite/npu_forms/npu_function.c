@@ -49,6 +49,9 @@ static steps silu_full[] = {F(SIGMOID, X), N(MUL, 1, FULL_GATE), B(MUL, X, 2)};
 /* relu(x) - |x| sigmoid(-|x|): the difference is small, and so are its errors. */
 static steps silu_apart[] = {F(ABS, X),    N(MUL, 1, -1), F(SIGMOID, 2), F(ABS, X),
                              B(MUL, 3, 4), F(RELU, X),    B(SUB, 6, 5)};
+/* The same with e^(-|x| / 2) squared times sigmoid(|x|): far out a root's steps are the finer ones. */
+static steps silu_root[] = {F(ABS, X),     N(MUL, 1, -0.5), F(EXP, 2),  B(MUL, 1, 3), B(MUL, 4, 3),
+                            F(SIGMOID, 1), B(MUL, 5, 6),    F(RELU, X), B(SUB, 8, 7)};
 
 /* x sigmoid(x (1.5957691 + 0.0713548 x^2)): the form of the tangent, which differs from that of erf by 5e-4. */
 #define GELU_GATE                                                                                                      \
@@ -71,6 +74,20 @@ static steps gelu_apart[] = {F(ABS, X),
                              B(MUL, 1, 6),
                              F(RELU, X),
                              B(SUB, 8, 7)};
+/* As silu_root; beyond 12 even the root of the gate is 0. */
+static steps gelu_root[] = {F(ABS, X),
+                            B(MUL, X, X),
+                            N(MUL, 2, 0.0713548163),
+                            N(ADD, 3, 1.5957691216),
+                            B_WITHIN(MUL, 1, 4, 0, 12),
+                            N(MUL, 5, -0.5),
+                            F(EXP, 6),
+                            B(MUL, 1, 7),
+                            B(MUL, 8, 7),
+                            F(SIGMOID, 5),
+                            B(MUL, 9, 10),
+                            F(RELU, X),
+                            B(SUB, 12, 11)};
 
 /* The parameters are alpha, scale and input_scale: max(x, 0) scale + (exp(min(x, 0) input_scale) - 1) alpha scale. */
 static steps elu[] = {F(RELU, X), P(MUL, 1, 1, 0, 1), N(MUL, X, -1),      F(RELU, 3),  P(MUL, 4, -1, 0, 0, 1),
@@ -132,11 +149,13 @@ static const struct nuc_function functions[] = {
     {NUC_OP_SILU, STEPS(silu)},
     {NUC_OP_SILU, STEPS(silu_full)},
     {NUC_OP_SILU, STEPS(silu_apart)},
+    {NUC_OP_SILU, STEPS(silu_root)},
     {NUC_OP_GELU, STEPS(gelu)},
     {NUC_OP_GELU, STEPS(gelu_full)},
     {NUC_OP_GELU, STEPS(gelu_near)},
     {NUC_OP_GELU, STEPS(gelu_near_full)},
     {NUC_OP_GELU, STEPS(gelu_apart)},
+    {NUC_OP_GELU, STEPS(gelu_root)},
     {NUC_OP_ELU, {{NUC_ARG(ELU, alpha), 1}, {NUC_ARG(ELU, scale), 1}, {NUC_ARG(ELU, input_scale), 1}}, STEPS(elu)},
     {NUC_OP_ELU,
      {{NUC_ARG(ELU, alpha), 1}, {NUC_ARG(ELU, scale), 1}, {NUC_ARG(ELU, input_scale), 1}},

@@ -53,7 +53,7 @@ double nuc_function_number(const struct nuc_function_step *step, const double *p
 void nuc_function_run(const struct nuc_function *f, struct nuc_function_scales *scales, double results[256]);
 
 /* Of the function rounded once, steps of the output. */
-#define NUC_FUNCTION_MAX_STEPS_OFF 1.0
+#define NUC_FUNCTION_MAX_STEPS_OFF 2.0
 
 /*
  * Mean squared error of the results over that of the function rounded once, input rounding included in both, in dB. The
@@ -67,7 +67,7 @@ double nuc_function_loss(const struct nuc_function_scales *scales, uint32_t n_st
 /* ---- graphs ---- */
 
 /* Largest loss at which an expression takes the place of its function, dB. */
-#define NUC_FUNCTION_MAX_LOSS 0.5
+#define NUC_FUNCTION_MAX_LOSS 2.0
 
 /* Whether a function of a float graph has an expression that takes fewer cycles than the CPU; the loss is not known. */
 bool nuc_has_npu_function(const struct nuc_support *s, const struct nuc_node *node);
