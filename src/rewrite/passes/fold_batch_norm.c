@@ -307,12 +307,17 @@ static bool sums_channels(const struct layer *l, uint32_t channel)
 /*
  * Channels that are unlike, as what several sensors measure: inputs of the model have one scale for all of them, in
  * which the narrow ones would have few steps, and a layer's weights one for each output, in which those of the wide
- * ones would.
+ * ones would. What a layer computes can be equalized.
  */
-static bool is_unlike(const struct norm *n)
+static bool is_unlike(const struct nuc_node *norm, const struct norm *n)
 {
+    const struct nuc_node *x = nuc_arg_node(norm, NORM(input));
     double most = 0, least = (double)INFINITY;
 
+    for (; x != NULL && nuc_is_call(x); x = nuc_arg_node(x, NUC_SELF)) {
+        if (nuc_op_family(x->op) == NUC_FAMILY_CONV || nuc_op_family(x->op) == NUC_FAMILY_MATRIX)
+            return false;
+    }
     for (size_t c = 0; c < n->channels; c++) {
         double deviation = 1 / (double)reciprocal_deviation(n, c);
         most = fmax(most, fabs((double)n->mean[c]) + 3 * deviation);
@@ -333,7 +338,7 @@ static bool fold_into_reader(struct nuc_graph *g, struct nuc_node *norm)
     struct norm n;
 
     if (last->n_users != 1 || !read_layer(g, last->users[0], &l) || nuc_arg_node(l.node, NUC_CONV_INPUT) != last ||
-        !sums_channels(&l, channel) || !read_any_norm(g, norm, &n) || is_unlike(&n))
+        !sums_channels(&l, channel) || !read_any_norm(g, norm, &n) || is_unlike(norm, &n))
         return false;
     const float *scales = scales_of(g, &n), *shifts = shifts_of(g, &n, scales);
     const struct nuc_meta *w = &l.weight->vals[0];
