@@ -129,6 +129,8 @@ static steps square[] = {B(MUL, X, X)};
 static steps cube[] = {B(MUL, X, X), B(MUL, X, 1)};
 /* What is below zero is cut off by the range. */
 static steps softshrink[] = {P_ABOVE_0(ADD, X, -1, 1), N(MUL, X, -1), P_ABOVE_0(ADD, 2, -1, 1), B(SUB, 1, 3)};
+/* Of positive numbers. */
+static steps reciprocal[] = {F(RSQRT, X), B(MUL, 1, 1)};
 static steps log2_[] = {F(LOG, X), N(MUL, 1, M_LOG2E)};
 static steps log10_[] = {F(LOG, X), N(MUL, 1, M_LOG10E)};
 static steps exp2_[] = {N(MUL, X, M_LN2), F(EXP, 1)};
@@ -175,6 +177,7 @@ static const struct nuc_function functions[] = {
     {NUC_OP_POW_SCALAR, {{NUC_ARG(POW_SCALAR, exponent), 2}}, .only = true, STEPS(square)},
     {NUC_OP_POW_SCALAR, {{NUC_ARG(POW_SCALAR, exponent), 3}}, .only = true, STEPS(cube)},
     {NUC_OP_SOFTSHRINK, {{NUC_ARG(SOFTSHRINK, lambd), 0.5}}, STEPS(softshrink)},
+    {NUC_OP_RECIPROCAL, STEPS(reciprocal)},
     {NUC_OP_LOG2, STEPS(log2_)},
     {NUC_OP_LOG10, STEPS(log10_)},
     {NUC_OP_EXP2, STEPS(exp2_)},

@@ -96,13 +96,23 @@ static struct nuc_quant int8_quant(double scale, double zero)
                               .dtype = NUC_I8};
 }
 
+/* Of a value whose square is the result: what the result reaches. */
+static struct range root_of(struct range r, const struct nuc_quant *square)
+{
+    double reach = sqrt((double)(square->quant_max - square->zero_point) * square->scale);
+
+    return (struct range){fmax(r.low, -reach), fmin(r.high, reach)};
+}
+
 static struct nuc_quant choose(const struct nuc_function_step *step, const struct nuc_function_scales *s,
-                               const double values[256])
+                               const double values[256], const struct nuc_quant *square)
 {
     const double steps = INT8_MAX - INT8_MIN;
     struct range r = range_of(step, values);
     double exact = exact_scale(step, s->of[step->a].scale, nuc_function_number(step, s->params));
 
+    if (square != NULL)
+        r = root_of(r, square);
     if (step->op == NUC_OP_SIGMOID)
         return int8_quant(0x1p-8, INT8_MIN);
     if (step->op == NUC_OP_TANH)
@@ -115,6 +125,7 @@ static struct nuc_quant choose(const struct nuc_function_step *step, const struc
 
 void nuc_function_run(const struct nuc_function *f, struct nuc_function_scales *scales, double results[256])
 {
+    const struct nuc_function_step *last = &f->steps[f->n_steps - 1];
     double values[NUC_FUNCTION_MAX_STEPS + 1][256];
 
     for (int i = 0; i < 256; i++)
@@ -125,7 +136,10 @@ void nuc_function_run(const struct nuc_function *f, struct nuc_function_scales *
         for (int i = 0; i < 256; i++)
             values[k][i] = value_of(step, values[step->a][i], step->b < 0 ? number : values[step->b][i]);
         if (k < f->n_steps)
-            scales->of[k] = choose(step, scales, values[k]);
+            scales->of[k] =
+                choose(step, scales, values[k],
+                       last->op == NUC_OP_MUL && last->a == last->b && (uint32_t)last->a == k ? &scales->of[f->n_steps]
+                                                                                              : NULL);
         for (int i = 0; i < 256; i++) {
             double code = quantized(&scales->of[k], values[k][i]);
             values[k][i] = dequantized(&scales->of[k], code);
