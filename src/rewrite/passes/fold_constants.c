@@ -3,6 +3,7 @@
 #include "eval/eval.h"
 #include "ir/args.h"
 #include "ir/quant.h"
+#include "rewrite/formula/formula.h"
 #include "rewrite/pass_list.h"
 #include "rewrite/rewrite.h"
 
@@ -71,28 +72,42 @@ bool nuc_fold_quantized(struct nuc_graph *g)
     return nuc_rewrite_each(g, NUC_OPS(NUC_OP_QUANTIZE_PER_TENSOR, NUC_OP_QUANTIZE_PER_CHANNEL), fold_quantized);
 }
 
-/* A parameter of its own, moved: what it becomes is no larger. */
+/* A parameter that all move alike who read it: what it becomes is no larger. */
 static bool is_moved_parameter(const struct nuc_node *n)
 {
     const struct nuc_node *input = nuc_arg_node(n, NUC_SELF);
 
-    return n->n_users > 0 && input != NULL && nuc_is_static(input) && input->n_users == 1 &&
-           input->vals[0].dtype == n->vals[0].dtype;
+    if (n->n_users == 0 || input == NULL || !nuc_is_static(input) || input->vals[0].dtype != n->vals[0].dtype)
+        return false;
+    for (uint32_t i = 0; i < input->n_users; i++) {
+        const struct nuc_node *user = input->users[i];
+        bool same = user->op == n->op && nuc_meta_equal(&user->vals[0], &n->vals[0]);
+        for (uint32_t k = NUC_SELF + 1; same && k < n->n_args; k++)
+            same = nuc_same_value(&user->args[k], &n->args[k]);
+        if (!same)
+            return false;
+    }
+    return true;
 }
 
-static bool fold_parameter(struct nuc_graph *g, struct nuc_node *n)
+/* NULL: it cannot be computed. */
+static struct nuc_node *moved_parameter(struct nuc_graph *g, const struct nuc_node *n)
 {
     void *value;
 
-    if (!nuc_eval_constant(g, n, &value))
-        return false;
-    nuc_replace_uses(g, n, nuc_take_parameter(g, nuc_operand(g, n, NUC_SELF), "_moved", &n->vals[0], value), NULL);
-    return true;
+    return nuc_eval_constant(g, n, &value)
+               ? nuc_take_parameter(g, nuc_operand(g, n, NUC_SELF), "_moved", &n->vals[0], value)
+               : NULL;
 }
 
 static bool fold_move(struct nuc_graph *g, struct nuc_node *n)
 {
-    return is_moved_parameter(n) && fold_parameter(g, n);
+    struct nuc_node *moved = is_moved_parameter(n) ? moved_parameter(g, n) : NULL;
+    const struct nuc_node *input = nuc_arg_node(n, NUC_SELF);
+
+    for (uint32_t i = 0; moved != NULL && i < input->n_users; i++)
+        nuc_replace_uses(g, input->users[i], moved, NULL);
+    return moved != NULL;
 }
 
 /* The parameter permuted as `permute` does it, once for all that read it so. */
@@ -136,8 +151,12 @@ static bool permute_channels_first(struct nuc_graph *g, struct nuc_node *permute
 
 static bool fold_quantized_permute(struct nuc_graph *g, struct nuc_node *permute)
 {
-    return nuc_is_static(nuc_operand(g, permute, NUC_SELF)) && permute->vals[0].dtype == NUC_I8 &&
-           fold_parameter(g, permute);
+    if (!nuc_is_static(nuc_operand(g, permute, NUC_SELF)) || permute->vals[0].dtype != NUC_I8)
+        return false;
+    struct nuc_node *moved = moved_parameter(g, permute);
+    if (moved != NULL)
+        nuc_replace_uses(g, permute, moved, NULL);
+    return moved != NULL;
 }
 
 bool nuc_fold_moves(struct nuc_graph *g)
