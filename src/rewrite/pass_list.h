@@ -84,6 +84,7 @@ bool nuc_written_softmax(struct nuc_graph *g);
 /* Sums of what is taken at constant places, times constants, become products with constant matrices. */
 bool nuc_written_gathers(struct nuc_graph *g);
 /* Heads that share keys or values, which are repeated for each, are rows of one product. */
+bool nuc_written_moves(struct nuc_graph *g);
 bool nuc_written_groups(struct nuc_graph *g);
 /* Sums of products with a constant larger than the other factors become products of matrices. */
 bool nuc_written_products(struct nuc_graph *g);

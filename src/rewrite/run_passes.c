@@ -72,6 +72,8 @@ static const struct nuc_pass written_passes[] = {
     {"finite-masks", nuc_finite_masks, BETTER},
     {"rank-distances", nuc_rank_distances, BETTER},
     {"fuse-linears", nuc_fuse_linears, BETTER},
+    {"fold-idle-moves-again", nuc_fold_idle_moves, BETTER},
+    {"written-moves", nuc_written_moves, BETTER},
     {"fold-undone-permutes", nuc_fold_undone_permutes, BETTER},
 };
 

@@ -1,4 +1,5 @@
 /* Expansions of matrix products. */
+#include "ir/args.h"
 #include "rewrite/expand/expand.h"
 
 /* ---- sums over chosen dimensions ---- */
@@ -176,20 +177,25 @@ static bool is_linear(const struct nuc_node *node)
 
     if (operand == NULL || operand->vals[0].rank != 2 || transposed_weight(operand) == NULL)
         return false;
-    return !adds || (bias != NULL && nuc_is_static(bias) && bias->vals[0].rank == 1 &&
-                     bias->vals[0].sizes[0] == operand->vals[0].sizes[1] &&
+    return !adds || (bias != NULL && bias->vals[0].rank == 1 && bias->vals[0].sizes[0] == operand->vals[0].sizes[1] &&
                      nuc_numbers_equal(nuc_scalar(node, NUC_ARG(ADDMM, beta), 1.0), 1.0) &&
                      nuc_numbers_equal(nuc_scalar(node, NUC_ARG(ADDMM, alpha), 1.0), 1.0));
 }
 
+/* Of the rows of a tensor that was flattened to a matrix for it. */
 static struct nuc_node *expand_linear(struct nuc_graph *g, struct nuc_node *node)
 {
     bool adds = node->op == NUC_OP_ADDMM;
     struct nuc_node *input = nuc_operand(g, node, adds ? NUC_ARG(ADDMM, mat1) : NUC_SELF);
-    const struct nuc_node *operand = second_matrix(node);
+    const struct nuc_node *operand = second_matrix(node), *flat = input->op == NUC_OP_VIEW ? input : NULL;
+    const struct nuc_meta *m = flat != NULL ? nuc_input_meta(flat, NUC_SELF) : NULL;
 
-    return nuc_emit(g, node, NUC_OP_LINEAR, node,
-                    NUC_ARGS(input, transposed_weight(operand), adds ? nuc_operand(g, node, NUC_SELF) : NULL));
+    if (m != NULL && m->rank > 2 && m->sizes[m->rank - 1] == operand->vals[0].sizes[0])
+        input = nuc_arg_node(flat, NUC_SELF);
+    struct nuc_node *linear =
+        nuc_emit(g, node, NUC_OP_LINEAR, node,
+                 NUC_ARGS(input, transposed_weight(operand), adds ? nuc_operand(g, node, NUC_SELF) : NULL));
+    return nuc_insert_reshaped(g, node, linear, node->vals[0].sizes, node->vals[0].rank);
 }
 
 const struct nuc_expansion nuc_matrix_expansions[] = {

@@ -228,7 +228,8 @@ bool nuc_fold_undone_permutes(struct nuc_graph *g)
 
 static bool fold_idle(struct nuc_graph *g, struct nuc_node *move)
 {
-    struct nuc_node *x = nuc_arg_node(move, NUC_SELF);
+    bool is_list = move->op == NUC_OP_CAT && move->args[NUC_SELF].count == 1;
+    struct nuc_node *x = is_list ? move->args[NUC_SELF].u.nodes[0] : nuc_arg_node(move, NUC_SELF);
     int64_t dims[NUC_MAX_RANK];
 
     if (x == NULL || is_output(move) || x->vals[0].dtype != move->vals[0].dtype ||
@@ -245,8 +246,10 @@ static bool fold_idle(struct nuc_graph *g, struct nuc_node *move)
 
 bool nuc_fold_idle_moves(struct nuc_graph *g)
 {
-    return nuc_rewrite_each(g, NUC_OPS(NUC_OP_VIEW, NUC_OP_RESHAPE, NUC_OP_FLATTEN, NUC_OP_EXPAND, NUC_OP_PERMUTE),
-                            fold_idle);
+    return nuc_rewrite_each(
+        g,
+        NUC_OPS(NUC_OP_VIEW, NUC_OP_RESHAPE, NUC_OP_FLATTEN, NUC_OP_EXPAND, NUC_OP_PERMUTE, NUC_OP_SLICE, NUC_OP_CAT),
+        fold_idle);
 }
 
 /* x @ w.t() is a linear layer, which steps of a loop share the weight of and cells are recognized by. */
