@@ -12,9 +12,10 @@
 #define MAX_LEAVES 16
 #define MAX_MATRIX ((int64_t)1 << 20)
 
-/* x at constant places, times a constant (NULL: 1). */
+/* x at constant places, times a constant (NULL: 1), or 1 less that. */
 struct leaf {
     struct nuc_node *x, *weight;
+    bool is_rest;
     struct places {
         const int64_t *at; /* NULL: all of the dimension */
         int64_t count;
@@ -53,6 +54,12 @@ static bool read_places(struct nuc_graph *g, const struct nuc_node *node, struct
     return count > 0 && count == rank;
 }
 
+static bool is_weight(struct nuc_graph *g, struct nuc_node *weight, const struct nuc_node *of)
+{
+    return nuc_is_real_value(weight) && weight->vals[0].dtype == NUC_F32 &&
+           nuc_elements(&weight->vals[0]) <= nuc_elements(&of->vals[0]) && nuc_known_value(g, weight) != NULL;
+}
+
 static bool read_leaf(struct nuc_graph *g, struct nuc_node *node, struct leaf *leaf)
 {
     memset(leaf, 0, sizeof *leaf);
@@ -62,9 +69,9 @@ static bool read_leaf(struct nuc_graph *g, struct nuc_node *node, struct leaf *l
         struct nuc_node *taken = nuc_arg_node(node, i == 0 ? NUC_SELF : NUC_OTHER);
         struct nuc_node *weight = nuc_arg_node(node, i == 0 ? NUC_OTHER : NUC_SELF);
         memset(leaf, 0, sizeof *leaf);
-        if (!nuc_is_real_value(taken) || !nuc_is_call(taken) || !nuc_is_real_value(weight) ||
-            weight->vals[0].dtype != NUC_F32 || nuc_elements(&taken->vals[0]) != nuc_elements(&node->vals[0]) ||
-            !read_places(g, taken, leaf) || nuc_known_value(g, weight) == NULL)
+        if (!nuc_is_real_value(taken) || !nuc_is_call(taken) ||
+            nuc_elements(&taken->vals[0]) != nuc_elements(&node->vals[0]) || !read_places(g, taken, leaf) ||
+            !is_weight(g, weight, node))
             continue;
         leaf->weight = weight;
         return true;
@@ -76,6 +83,27 @@ static bool adds(const struct nuc_node *node)
 {
     return node->op == NUC_OP_ADD && nuc_is_real_value(node) && nuc_is_real_value(nuc_arg_node(node, NUC_OTHER)) &&
            nuc_numbers_equal(nuc_scalar(node, NUC_ARG(ADD, alpha), 1), 1);
+}
+
+/* a + (b - a) w, as linear interpolation has it: a (1 - w) + b w. */
+static bool read_interpolation(struct nuc_graph *g, struct nuc_node *sum, struct leaf leaves[2])
+{
+    struct nuc_node *a = nuc_operand(g, sum, NUC_SELF), *step = nuc_operand(g, sum, NUC_OTHER);
+
+    for (uint32_t i = 0; step->op == NUC_OP_MUL && i < 2; i++) {
+        struct nuc_node *rise = nuc_arg_node(step, i), *weight = nuc_arg_node(step, 1 - i);
+        struct nuc_node *b = rise != NULL && rise->op == NUC_OP_SUB ? nuc_arg_node(rise, NUC_SELF) : NULL;
+        if (b == NULL || nuc_arg_node(rise, NUC_OTHER) != a || !nuc_is_real_value(a) || !nuc_is_real_value(b) ||
+            !nuc_numbers_equal(nuc_scalar(rise, NUC_ARG(SUB, alpha), 1), 1) || !is_weight(g, weight, sum))
+            continue;
+        memset(leaves, 0, 2 * sizeof *leaves);
+        if (!read_places(g, a, &leaves[0]) || !read_places(g, b, &leaves[1]))
+            return false;
+        leaves[0].weight = leaves[1].weight = weight;
+        leaves[0].is_rest = true;
+        return true;
+    }
+    return false;
 }
 
 /* The terms of a sum. Each term that is one itself is read by the sum alone. */
@@ -140,7 +168,8 @@ static bool add_to_matrix(struct nuc_graph *g, const struct leaf *leaf, uint32_t
         int64_t at = p->at[o] < 0 ? p->at[o] + in : p->at[o];
         if (at < 0 || at >= in)
             return false;
-        matrix[o * in + at] += weights != NULL ? weights[varies ? o : 0] : 1;
+        float weight = weights != NULL ? weights[varies ? o : 0] : 1;
+        matrix[o * in + at] += leaf->is_rest ? 1 - weight : weight;
     }
     return true;
 }
@@ -165,7 +194,9 @@ static struct nuc_node *rewritten(struct nuc_graph *g, struct nuc_node *node)
     struct leaf leaves[MAX_LEAVES];
     uint32_t count = 0, rank = node->vals[0].rank;
 
-    if (!read_leaves(g, node, leaves, &count))
+    if (read_interpolation(g, node, leaves))
+        count = 2;
+    else if (!read_leaves(g, node, leaves, &count))
         return NULL;
     uint32_t dim = varied_dim(leaves, count, rank);
     if (dim == NUC_MAX_RANK)
