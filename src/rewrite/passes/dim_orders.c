@@ -108,6 +108,20 @@ static void relay_parameter(struct nuc_graph *g, struct nuc_node *node, struct n
     nuc_infer_shape(g, node);
 }
 
+/* Parameters of up to `rank` dimensions become contiguous. Only images are channels-last at run time. */
+static void lay_parameters(struct nuc_graph *g, uint32_t rank)
+{
+    for (struct nuc_node *n = g->first, *next; n != NULL && nuc_is_placeholder(n); n = next) {
+        next = n->next;
+        const struct nuc_meta *m = &n->vals[0];
+        bool usable = m->rank < 4 ? nuc_lies_contiguous(m) : nuc_is_usable_order(m);
+        if (!nuc_is_static(n) || n->n_users == 0 || m->rank > rank || usable)
+            continue;
+        struct nuc_meta meta = nuc_in_contiguous_order(&n->vals[0]);
+        nuc_replace_uses(g, n, nuc_take_parameter(g, n, "_contiguous", &meta, nuc_const_contiguous(g, n)), NULL);
+    }
+}
+
 bool nuc_make_orders_usable(struct nuc_graph *g)
 {
     /*
@@ -126,6 +140,8 @@ bool nuc_make_orders_usable(struct nuc_graph *g)
         struct nuc_node *copy = nuc_insert_in_order(g, first, NUC_OP_TO_DIM_ORDER_COPY, n, &contiguous);
         nuc_replace_uses(g, n, copy, copy);
     }
+    /* Before they are copied for what reads them; those of images may get the order of the image. */
+    lay_parameters(g, 3);
     for (struct nuc_node *n = g->first; n != NULL; n = n->next) {
         if (!nuc_is_call(n) || n->n_vals == 0)
             continue;
@@ -142,16 +158,7 @@ bool nuc_make_orders_usable(struct nuc_graph *g)
             nuc_infer_shape(g, n);
         }
     }
-    /* Parameters of the other operators. Only images are channels-last at run time. */
-    for (struct nuc_node *n = g->first, *next; n != NULL && nuc_is_placeholder(n); n = next) {
-        next = n->next;
-        const struct nuc_meta *m = &n->vals[0];
-        bool usable = m->rank < 4 ? nuc_lies_contiguous(m) : nuc_is_usable_order(m);
-        if (!nuc_is_static(n) || n->n_users == 0 || usable)
-            continue;
-        struct nuc_meta meta = nuc_in_contiguous_order(&n->vals[0]);
-        nuc_replace_uses(g, n, nuc_take_parameter(g, n, "_contiguous", &meta, nuc_const_contiguous(g, n)), NULL);
-    }
+    lay_parameters(g, NUC_MAX_RANK);
     nuc_remove_dead(g);
     return true;
 }
