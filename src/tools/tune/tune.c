@@ -75,6 +75,7 @@ static const struct row {
     unsigned needs;
     unsigned n_values;
     unsigned char values[MAX_VALUES];
+    unsigned char alone;            /* a value, not 0, that goes with the first ones of the rows above */
     const char *caller[MAX_VALUES]; /* by value, what it changes for who calls the program */
 } rows[] = {
 #define SERVES(goal) (1u << (goal))
@@ -93,7 +94,7 @@ static const struct row {
      VALUES(NUC_ACCURACY_DEFAULT, NUC_ACCURACY_FAST, NUC_ACCURACY_HIGH)},
     /* Not int16 for all values: an NPU has none, and a CPU alone takes several times as long. */
     {"--activations", CHOICE(activations), SERVES(NUC_GOAL_SQNR), QUANTIZED_HERE | COMPARES_WIDTHS,
-     VALUES(NUC_ACTIVATIONS_INT8, NUC_ACTIVATIONS_MIXED)},
+     VALUES(NUC_ACTIVATIONS_INT8, NUC_ACTIVATIONS_MIXED), .alone = NUC_ACTIVATIONS_MIXED},
     {"--dim-order", CHOICE(dim_order), FAST_OR_SMALL, TAKES_IMAGES,
      VALUES(NUC_DIM_ORDER_AS_IS, NUC_DIM_ORDER_CONTIGUOUS, NUC_DIM_ORDER_CHANNELS_LAST),
      .caller[NUC_DIM_ORDER_CONTIGUOUS] = "four-dimensional inputs and outputs are in contiguous order",
@@ -213,13 +214,28 @@ static const char *excess_text(const struct tuning *t, const struct attempt *a)
 #define LEAST_GAIN_DB 0.1
 #define LEAST_GAIN 0.01
 
+/* Whether the samples bear a difference out: it is twice its standard error over their parts. */
+static bool is_borne_out(const struct attempt *of, const struct attempt *over)
+{
+    double sum = 0, squares = 0;
+
+    for (size_t j = 0; j < NUC_COMPARED_PARTS; j++) {
+        double db = nuc_noise_db(of->figures.part_noise[j]) - nuc_noise_db(over->figures.part_noise[j]);
+        if (!isfinite(db))
+            return true;
+        sum += db;
+        squares += db * db;
+    }
+    return sum * sum * (NUC_COMPARED_PARTS - 1) >= 4 * (squares * NUC_COMPARED_PARTS - sum * sum);
+}
+
 static double gain_db(const struct attempt *of, const struct attempt *over)
 {
     double a = nuc_noise_db(of->figures.noise), b = nuc_noise_db(over->figures.noise);
 
     if (isnan(a) || isnan(b))
         return isnan(b) && !isnan(a) ? (double)INFINITY : isnan(a) && !isnan(b) ? -(double)INFINITY : 0;
-    return isinf(a) && isinf(b) ? 0 : a - b;
+    return (isinf(a) && isinf(b)) || !is_borne_out(of, over) ? 0 : a - b;
 }
 
 static double saving(double of, double over)
@@ -414,6 +430,11 @@ struct search {
     bool settled[N_ROWS][MAX_VALUES];
 };
 
+static bool is_alone(const struct nuc_options *o, unsigned knob)
+{
+    return rows[knob].alone != 0 && value_of(o, knob) == rows[knob].alone;
+}
+
 /* The options with another value of a knob that is to be tried; false: it is not. */
 static bool varies(const struct search *s, unsigned knob, unsigned i, size_t from, struct nuc_options *out)
 {
@@ -423,6 +444,14 @@ static bool varies(const struct search *s, unsigned knob, unsigned i, size_t fro
     if (i >= row->n_values || s->settled[knob][i] || value_of(out, knob) == row->values[i])
         return false;
     set_value(out, knob, row->values[i]);
+    for (unsigned k = knob + 1; k < N_ROWS; k++) {
+        if (is_alone(out, k))
+            return false;
+    }
+    for (unsigned k = 0; is_alone(out, knob) && k < knob; k++) {
+        if (is_varied(s->t, k))
+            set_value(out, k, rows[k].values[0]);
+    }
     return true;
 }
 
@@ -501,31 +530,37 @@ static size_t search(struct tuning *t)
 /* ---- the result ---- */
 
 /* By a least gain at least. */
-static bool gains_over(const struct nuc_tune_trial *a, const struct nuc_tune_trial *than)
+static bool gains_over(const struct attempt *a, const struct attempt *than)
 {
-    bool known = !isnan(a->sqnr) && !isnan(than->sqnr) && !(isinf(a->sqnr) && isinf(than->sqnr));
+    return gain_db(a, than) >= LEAST_GAIN_DB ||
+           saving((double)a->figures.cycles, (double)than->figures.cycles) >= LEAST_GAIN ||
+           saving((double)a->figures.memory, (double)than->figures.memory) >= LEAST_GAIN;
+}
 
-    return (known && a->sqnr - than->sqnr >= LEAST_GAIN_DB) ||
-           saving((double)a->cycles, (double)than->cycles) >= LEAST_GAIN ||
-           saving((double)a->memory, (double)than->memory) >= LEAST_GAIN;
+/* It compiled, and keeps the limits. */
+static bool counts(const struct tuning *t, size_t i)
+{
+    return excess(t, &t->attempts[i]) <= 0;
 }
 
 /* Of trials as good as each other the best one counts, else the first. */
-static bool is_rivalled(const struct nuc_tune_trial *trials, size_t i, size_t by, size_t best)
+static bool is_rivalled(const struct tuning *t, size_t i, size_t by, size_t best)
 {
-    const struct nuc_tune_trial *a = &trials[i], *b = &trials[by];
+    const struct attempt *a = &t->attempts[i], *b = &t->attempts[by];
 
-    if (by == i || !b->compiled || b->reason != NULL || gains_over(a, b))
+    if (by == i || !counts(t, by) || gains_over(a, b))
         return false;
     return gains_over(b, a) || by == best || (i != best && by < i);
 }
 
 /* The best, or one in its place that loses nothing against it, gains something else and takes the same inputs. */
-static size_t best_of(const struct nuc_tune_trial *trials, size_t count, size_t best)
+static size_t best_of(const struct tuning *t, size_t best)
 {
-    for (size_t i = 0; i < count && trials[best].reason == NULL; i++) {
-        bool counts = trials[i].compiled && trials[i].reason == NULL && trials[i].options.io == trials[best].options.io;
-        if (counts && gains_over(&trials[i], &trials[best]) && !gains_over(&trials[best], &trials[i]))
+    const struct attempt *a = t->attempts;
+
+    for (size_t i = 0; i < t->n_trials && counts(t, best); i++) {
+        bool same = counts(t, i) && a[i].options.io == a[best].options.io;
+        if (same && gains_over(&a[i], &a[best]) && !gains_over(&a[best], &a[i]))
             best = i;
     }
     return best;
@@ -573,11 +608,11 @@ static void fill_result(const struct tuning *t, size_t best, struct nuc_tune_res
 
     for (size_t i = 0; i < t->n_trials; i++)
         trials[i] = make_trial(t, &t->attempts[i]);
-    best = best_of(trials, t->n_trials, best);
+    best = best_of(t, best);
     for (size_t i = 0; i < t->n_trials; i++) {
-        trials[i].unrivalled = trials[i].compiled && trials[i].reason == NULL;
+        trials[i].unrivalled = counts(t, i);
         for (size_t k = 0; k < t->n_trials && trials[i].unrivalled; k++)
-            trials[i].unrivalled = !is_rivalled(trials, i, k, best);
+            trials[i].unrivalled = !is_rivalled(t, i, k, best);
     }
     bool met = trials[best].reason == NULL;
     *out = (struct nuc_tune_result){

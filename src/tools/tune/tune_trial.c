@@ -212,10 +212,26 @@ static size_t largest(const float *v, size_t count)
     return best;
 }
 
-struct sums {
-    struct nuc_sqnr *outputs;
-    size_t n_right;
-};
+/* NaN: no output is compared, or no sample. */
+static double mean_noise(const struct nuc_sqnr *outputs, const struct nuc_comparison *with)
+{
+    double total = 0;
+    size_t n = 0;
+
+    for (size_t i = 0; i < with->n_outputs; i++) {
+        if (with->outputs[i] == NULL)
+            continue;
+        total += outputs[i].signal > 0 ? outputs[i].noise / outputs[i].signal : outputs[i].noise;
+        n++;
+    }
+    return n > 0 ? total / (double)n : (double)NAN;
+}
+
+static void add(struct nuc_sqnr *to, const struct nuc_sqnr *what)
+{
+    to->signal += what->signal;
+    to->noise += what->noise;
+}
 
 /* Of outputs that are no tensors of float32 as the model's nothing is compared. */
 static bool is_like_model(const struct nuc_runner *r, const struct nuc_comparison *with)
@@ -237,7 +253,9 @@ static void run_program(const struct nuc_model *m, const struct nuc_tried_progra
     struct nuc_compiler *c = nuc_model_compiler(m);
     struct nuc_context *cx = nuc_model_context(m);
     struct nuc_dataset *d = open_samples(with, c, with->samples, with->part);
-    struct sums s = {nuc_alloc_array(cx, with->n_outputs + 1, sizeof *s.outputs), 0};
+    struct nuc_sqnr *sums = nuc_alloc_array(cx, (NUC_COMPARED_PARTS + 1) * with->n_outputs + 1, sizeof *sums);
+    struct nuc_sqnr *all = sums + NUC_COMPARED_PARTS * with->n_outputs;
+    size_t n_right = 0;
     void **outputs = nuc_alloc_array(cx, with->n_outputs + 1, sizeof *outputs);
     const void **inputs = nuc_alloc_array(cx, with->n_inputs + 1, sizeof(void *));
     struct nuc_runner *r;
@@ -255,27 +273,23 @@ static void run_program(const struct nuc_model *m, const struct nuc_tried_progra
         nuc_check(cx, nuc_runner_run(r, inputs, outputs));
         void *const *wanted = with->outputs + k * with->n_outputs;
         for (size_t i = 0; i < with->n_outputs; i++) {
+            struct nuc_sqnr one = {0};
             if (wanted[i] != NULL)
-                nuc_sqnr_add(&s.outputs[i], wanted[i], outputs[i], n_elements(&with->infos[i]));
+                nuc_sqnr_add(&one, wanted[i], outputs[i], n_elements(&with->infos[i]));
+            add(&all[i], &one);
+            add(&sums[k % NUC_COMPARED_PARTS * with->n_outputs + i], &one);
             if (i == 0 && with->labels != NULL)
-                s.n_right += (int64_t)largest(outputs[0], n_elements(&with->infos[0])) == with->labels[k];
+                n_right += (int64_t)largest(outputs[0], n_elements(&with->infos[0])) == with->labels[k];
         }
     }
     nuc_runner_close(r);
     if (n_samples == 0)
         return;
-    double total = 0;
-    size_t n = 0;
-    for (size_t i = 0; i < with->n_outputs; i++) {
-        const struct nuc_sqnr *one = &s.outputs[i];
-        if (with->outputs[i] == NULL)
-            continue;
-        total += one->signal > 0 ? one->noise / one->signal : one->noise;
-        n++;
-    }
-    out->noise = n > 0 ? total / (double)n : (double)NAN;
+    out->noise = mean_noise(all, with);
+    for (size_t j = 0; j < NUC_COMPARED_PARTS && n_samples >= NUC_COMPARED_PARTS; j++)
+        out->part_noise[j] = mean_noise(sums + j * with->n_outputs, with);
     if (with->labels != NULL)
-        out->accuracy = (double)s.n_right / (double)n_samples;
+        out->accuracy = (double)n_right / (double)n_samples;
 }
 
 struct compilation {
@@ -303,5 +317,7 @@ enum nuc_status nuc_try_compilation(const struct nuc_model *m, const struct nuc_
     struct compilation k = {m, with, out};
 
     *out = (struct nuc_figures){.noise = (double)NAN, .accuracy = (double)NAN};
+    for (size_t j = 0; j < NUC_COMPARED_PARTS; j++)
+        out->part_noise[j] = (double)NAN;
     return nuc_try_program(m, as, with->calibration, with->calibration_part, judge, &k);
 }

@@ -26,11 +26,14 @@ struct nuc_comparison {
 struct nuc_comparison *nuc_comparison_new(const struct nuc_model *m, struct nuc_sample_source calibration,
                                           struct nuc_sample_source dataset);
 
+enum { NUC_COMPARED_PARTS = 8 };
+
 /* Figures of a program. */
 struct nuc_figures {
-    double noise;    /* mean over the float outputs of noise power / signal power; NaN: not known */
-    double accuracy; /* NaN: not known */
-    uint64_t cycles; /* 0: not known */
+    double noise; /* mean over the float outputs of noise power / signal power; NaN: not known */
+    double part_noise[NUC_COMPARED_PARTS]; /* of every eighth sample; NaN: there are fewer */
+    double accuracy;                       /* NaN: not known */
+    uint64_t cycles;                       /* 0: not known */
     double milliseconds;
     size_t arena, memory, program;
 };

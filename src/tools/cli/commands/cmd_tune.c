@@ -181,6 +181,17 @@ static int add_json(struct nuc_compiler *c, const struct cli_args *args, const s
     return code;
 }
 
+/* Where a trial has more decibels than the best one: why it is not that. */
+static bool has_doubtful_gain(const struct nuc_tune_result *r)
+{
+    for (size_t i = 0; i < r->n_trials && r->best < r->n_trials; i++) {
+        const struct nuc_tune_trial *t = &r->trials[i], *best = &r->trials[r->best];
+        if (t->reason == NULL && t->sqnr - best->sqnr >= 0.1 && t->cycles == best->cycles && t->memory == best->memory)
+            return true;
+    }
+    return false;
+}
+
 /* ---- the command line's side ---- */
 
 static int print_result(struct nuc_compiler *c, const struct cli_args *args, const struct nuc_tune_result *r)
@@ -191,6 +202,8 @@ static int print_result(struct nuc_compiler *c, const struct cli_args *args, con
         return code;
     if (!args->quiet) {
         cli_printf("* best   + every other one is worse in SQNR, cycles or memory\n");
+        if (has_doubtful_gain(r))
+            cli_printf("more dB than the best one's: no gain, the samples compared differ about it by more\n");
         if (r->calibrated_on)
             cli_printf("%zu trials, compared on the sample that calibrates: give others with --dataset\n", r->n_trials);
         else if (r->split)
