@@ -40,14 +40,20 @@ static int64_t values_per_run(const struct nuc_graph *g)
     return values;
 }
 
-/* Of the worst float output, as compile prints it of held-out samples; NaN: not measured. */
-static double measured_sqnr(const struct nuc_measured *m)
+/*
+ * Of the worst float output, as compile prints it of held-out samples; NaN: not measured. Where the figure of what it
+ * is compared with is that of its lowest samples, it is, too.
+ */
+static double measured_sqnr(const struct nuc_measured *m, const struct nuc_measured *than)
 {
     double lowest = (double)NAN;
 
     for (size_t i = 0; m != NULL && m->is_held_out && i < m->n_outputs; i++) {
-        if (m->outputs[i].is_float && !(m->outputs[i].sqnr_db >= lowest))
-            lowest = m->outputs[i].sqnr_db;
+        const struct nuc_measured_output *o = &m->outputs[i];
+        bool of_lowest = than != NULL && i < than->n_outputs && than->outputs[i].sqnr_db <= than->outputs[i].lowest_db;
+        double db = of_lowest ? o->lowest_db : o->sqnr_db;
+        if (o->is_float && !(db >= lowest))
+            lowest = db;
     }
     return lowest;
 }
@@ -71,7 +77,7 @@ static void attempt(struct nuc_model *m, void *arg)
     else if (a->requantizes)
         j.m = nuc_quantize_random(m);
     if (a->measures)
-        a->found.sqnr_db = measured_sqnr(j.m->measured);
+        a->found.sqnr_db = measured_sqnr(j.m->measured, a->t->quantized->measured);
     nuc_run_stages(&j, NUC_STAGE_STREAM, NUC_STAGE_PARTITION);
     const struct nuc_explanation *e = nuc_explain_partitioned(j.m, true);
     a->found.cycles = nuc_explained_cycles(e);
@@ -308,7 +314,7 @@ void nuc_try_changes(const struct nuc_trying *t)
         s.samples = nuc_dataset_again(t->quantized->c, t->calibration);
         nuc_dataset_bind_model(s.samples, from_float);
     }
-    e->sqnr_db = measured_sqnr(t->quantized->measured);
+    e->sqnr_db = measured_sqnr(t->quantized->measured, NULL);
     try_options(&s);
     if (from_float != NULL && settings->delegates && !settings->o.reference_compat)
         try_sources(&s);
