@@ -77,24 +77,22 @@ static bool print_all(const struct nuc_compiler *c)
 void cli_print_quality(const struct nuc_compiler *c)
 {
     if (nuc_n_qualities(c) > 0 && !print_all(c)) {
-        char name[NAME + 1], worst_db[48], best_db[16], samples[80];
-        struct nuc_output_quality q, worst = {.name = NULL}, best = {.name = NULL};
+        char name[NAME + 1], worst_db[48], samples[80];
+        struct nuc_output_quality q, worst = {.name = NULL};
         size_t n = 0;
         for (size_t i = 0; nuc_quality(c, i, &q) == NUC_OK; i++) {
             if (!q.is_float)
                 continue;
             worst = n == 0 || q.sqnr_db < worst.sqnr_db ? q : worst;
-            best = n == 0 || q.sqnr_db > best.sqnr_db ? q : best;
             n++;
         }
         name_to(name, worst.name);
         figure_to(worst_db, &worst);
-        db_to(best_db, best.sqnr_db);
         samples_to(samples, &worst);
         if (n == 1)
             cli_print_row("SQNR", "%s%s", worst_db, samples);
         else
-            cli_print_row("SQNR", "%s (%s) to %s: %zu outputs%s", worst_db, name, best_db, n, samples);
+            cli_print_row("SQNR", "%s %s, the worst of %zu outputs%s", name, worst_db, n, samples);
     }
 }
 
