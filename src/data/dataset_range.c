@@ -49,11 +49,11 @@ bool nuc_warn_of_not_finite(struct nuc_context *cx, const char *file, const char
     bool infinite = r->n_infinite > 0 && r->least < r->most;
 
     if (r->n_nan > 0)
-        nuc_warn(cx, "%s: '%.60s' has NaN, from sample %zu on %zu times: leave such samples out, or replace it", file,
-                 name, r->first, r->n_nan);
+        nuc_warn(cx, "%s: '%.60s' has NaN (%zu), the first in sample %zu: leave such samples out, or replace it", file,
+                 name, r->n_nan, r->first);
     if (infinite)
-        nuc_warn(cx, "%s: '%.60s' has infinity, from sample %zu on %zu times: leave such samples out, or replace it",
-                 file, name, r->first, r->n_infinite);
+        nuc_warn(cx, "%s: '%.60s' has infinity (%zu), the first in sample %zu: leave such samples out, or replace it",
+                 file, name, r->n_infinite, r->first);
     return infinite || r->n_nan > 0;
 }
 

@@ -135,7 +135,7 @@ static void see(struct nuc_calibration *c, uint32_t group, const struct nuc_node
                  nuc_node_text(cx, node));
     nuc_fail(cx, NUC_BAD_INPUT,
              "%s: %s gives a NaN or an infinity in calibration sample %u: check the sample and the model", c->g->file,
-             nuc_node_text(cx, node), c->n_samples);
+             nuc_node_text(cx, node), c->n_samples - 1);
 }
 
 /* The value is a sum with a mask that hides, or may, moved or not; that samples are not masked says little. */

@@ -42,8 +42,8 @@ def check(what, wanted_code, wanted, code, said):
 one = (3, 0, 2, 2)
 EVALUATED = [  # what, arrays, what the note says; None: there is none
     ('as they are', {'input': x, 'label': labels}, None),
-    ('one NaN', {'input': changed(x, one, numpy.nan), 'label': labels}, 'has NaN, from sample 3 on 1 times'),
-    ('infinity', {'input': changed(x, one, numpy.inf), 'label': labels}, 'has infinity, from sample 3 on 1 times'),
+    ('one NaN', {'input': changed(x, one, numpy.nan), 'label': labels}, 'has NaN (1), the first in sample 3'),
+    ('infinity', {'input': changed(x, one, numpy.inf), 'label': labels}, 'has infinity (1), the first in sample 3'),
     ('half as much again', {'input': x * 1.5, 'label': labels}, 'what is beyond is clipped'),
     ('twice as much', {'input': x * 2, 'label': labels}, 'what is beyond is clipped'),
     ('labels of one class', {'input': x, 'label': labels * 0 + 3}, 'all 360 labels are class 3'),
@@ -55,8 +55,8 @@ EVALUATED = [  # what, arrays, what the note says; None: there is none
 ]
 COMPILED = [  # what, arrays, exit code, text
     ('as it is', few, 0, None),
-    ('NaN', changed(few, one, numpy.nan), 1, 'in calibration sample 4'),
-    ('infinity', changed(few, one, numpy.inf), 0, 'has infinity, from sample 3 on 1 times'),
+    ('NaN', changed(few, one, numpy.nan), 1, 'in calibration sample 3'),
+    ('infinity', changed(few, one, numpy.inf), 0, 'has infinity (1), the first in sample 3'),
     ('one sample', few[:1], 0, 'one sample: ranges are those of it alone'),
     ('samples of one class', {'input': few, 'label': numpy.full(len(few), 3)}, 0, 'samples are of one class'),
 ]
@@ -68,7 +68,7 @@ with tempfile.TemporaryDirectory() as folder:
     for what, arrays, text in EVALUATED:
         numpy.savez('data.npz', **arrays)
         check(f'evaluate {what}', 0, text, *call('evaluate', 'd.pte', '--dataset', 'data.npz'))
-        of_values = text is not None and ('from sample' in text or 'beyond' in text)
+        of_values = text is not None and ('in sample' in text or 'beyond' in text)
         check(f'run {what}', 0, text if of_values else None, *call('run', 'd.pte', '-i', 'data.npz', '-o', 'out.npz'))
     for what, arrays, wanted_code, text in COMPILED:
         numpy.savez('data.npz', **(arrays if isinstance(arrays, dict) else {'input': arrays}))
