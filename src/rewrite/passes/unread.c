@@ -204,14 +204,27 @@ static bool operand_box(struct unread *u, const struct nuc_node *n, uint32_t arg
     return true;
 }
 
-/* Windows beyond both ends of the part by the same number of places, which is then the padding. */
-static bool is_even(const struct nuc_axis *a, const struct box *y, int64_t size, int64_t *padding)
+/* Places of windows beyond either end of the operand: padding of its own where they are as many. */
+struct ends {
+    int64_t before, after;
+};
+
+static struct ends ends_of(const struct nuc_axis *a, const struct box *y, int64_t size)
 {
     int64_t lo, hi;
 
     places_of(a, y, &lo, &hi);
-    *padding = lo < 0 ? -lo : 0;
-    return a->step > 0 && a->taps > 0 && *padding == (hi > size ? hi - size : 0);
+    return (struct ends){lo < 0 ? -lo : 0, hi > size ? hi - size : 0};
+}
+
+/* Whether windows of the part are computed, perhaps of a padded operand: one of floats, whose zeros are zeros. */
+static bool has_ends(const struct nuc_node *n, const struct nuc_axis *a, const struct box *y, int64_t size)
+{
+    const struct ends e = ends_of(a, y, size);
+
+    return is_single(a) && a->step > 0 && a->taps > 0 &&
+           (e.before == e.after || (nuc_op_family(n->op) == NUC_FAMILY_CONV && nuc_arg_node(n, NUC_SELF) != NULL &&
+                                    !nuc_is_dequantize(nuc_arg_node(n, NUC_SELF))));
 }
 
 static bool has_plain_windows(const struct nuc_node *n)
@@ -276,10 +289,9 @@ static void settle_axes(const struct nuc_node *n, uint32_t arg, uint32_t element
     }
     for (uint32_t i = 0; i < map.count; i++) {
         const struct nuc_axis *a = &map.axes[i];
-        int64_t padding;
         bool apart = a->kind == NUC_AXIS_ELEMENT && is_single(a) && a->step >= 0;
         if (a->kind == NUC_AXIS_WINDOW)
-            apart = is_single(a) && is_even(a, y, m->sizes[a->from], &padding);
+            apart = has_ends(n, a, y, m->sizes[a->from]);
         if (a->kind == NUC_AXIS_ELEMENT && !is_single(a) && a->to < a->to_end) {
             struct box whole = flat(y, out, a->to, a->to_end), x;
             unfold(&x, m, a->from, a->from_end, whole);
@@ -412,6 +424,23 @@ static uint64_t copy_cycles(const struct unread *u, int64_t elements)
     return nuc_cpu_cycles(k, (double)elements, k->element);
 }
 
+/* Part of the windows reaches beyond one end of the operand alone. */
+static bool is_padded(const struct nuc_node *n, const struct box *y)
+{
+    struct nuc_axis_map map;
+    bool padded = false;
+
+    if (nuc_op_family(n->op) != NUC_FAMILY_CONV || !nuc_axis_map(n, 0, NUC_SELF, 0, &map))
+        return false;
+    for (uint32_t i = 0; i < map.count; i++) {
+        const struct nuc_axis *a = &map.axes[i];
+        const struct ends e = ends_of(a, y, nuc_input_meta(n, NUC_SELF)->sizes[a->from]);
+        padded =
+            padded || (a->kind == NUC_AXIS_WINDOW && e.before != e.after && extent(y, a->to) < n->vals[0].sizes[a->to]);
+    }
+    return padded;
+}
+
 /* A part that is cut out of an operand is a copy, as is one of the result; what it takes less stands against it. */
 static bool takes_less(struct unread *u, const struct nuc_node *n)
 {
@@ -433,7 +462,7 @@ static bool takes_less(struct unread *u, const struct nuc_node *n)
                 continue;
             }
             struct box there = u->of[x->id].stays ? all_of(&x->vals[0]) : held(u, x);
-            if (!is_same(&b, &there, x->vals[0].rank))
+            if (!is_same(&b, &there, x->vals[0].rank) || (i == NUC_SELF && is_padded(n, &d->box)))
                 copies += copy_cycles(u, count(&b, 0, x->vals[0].rank));
         }
     }
@@ -709,11 +738,41 @@ static struct nuc_node *part_of_pad(struct unread *u, struct nuc_node *n)
     return any ? nuc_emit_like(u->g, n, n, NUC_ARGS(value, nuc_ints_arg(pads, pad->count))) : value;
 }
 
+/* What windows of the part reach beyond the operand: padding, or a padded operand in front of `made`. */
+static void set_padding(struct unread *u, const struct nuc_node *n, struct nuc_node *made)
+{
+    int64_t padding[NUC_MAX_RANK], pads[2 * NUC_MAX_RANK] = {0};
+    uint32_t n_windows = 0, rank = n->vals[0].rank;
+    bool changes = false;
+    struct nuc_axis_map map;
+
+    if (!nuc_axis_map(n, 0, NUC_SELF, 0, &map))
+        return;
+    for (uint32_t i = 0; i < map.count; i++) {
+        const struct nuc_axis *a = &map.axes[i];
+        struct ends e = ends_of(a, &u->of[n->id].box, nuc_input_meta(n, NUC_SELF)->sizes[a->from]);
+        if (a->kind != NUC_AXIS_WINDOW)
+            continue;
+        if (extent(&u->of[n->id].box, a->to) == n->vals[0].sizes[a->to])
+            e.before = e.after = -a->start;
+        padding[n_windows] = e.before == e.after ? e.before : 0;
+        if (e.before != e.after) {
+            pads[2 * (rank - 1u - a->from)] = e.before;
+            pads[2 * (rank - 1u - a->from) + 1] = e.after;
+        }
+        changes = changes || padding[n_windows] != -a->start;
+        n_windows++;
+    }
+    struct nuc_node *padded = nuc_insert_padded(u->g, made, nuc_operand(u->g, made, NUC_SELF), pads, 2 * n_windows);
+    nuc_set_arg_node(made, u->g, NUC_SELF, padded);
+    if (changes)
+        nuc_set_arg_ints(made, u->g, nuc_arg_named(n, "padding"), padding, n_windows);
+}
+
 /* The operator of other operands, and of other padding where it has windows. */
 static struct nuc_node *with_operands(struct unread *u, struct nuc_node *n)
 {
     struct nuc_node *operands[NUC_MAX_RANK] = {NULL};
-    struct nuc_axis_map map;
     struct box b;
 
     for (uint32_t i = 0; i < n->n_args && i < NUC_MAX_RANK; i++) {
@@ -728,26 +787,8 @@ static struct nuc_node *with_operands(struct unread *u, struct nuc_node *n)
         if (i < NUC_MAX_RANK && operands[i] != NULL)
             nuc_set_arg_node(made, u->g, i, operands[i]);
     }
-    enum nuc_family family = nuc_op_family(n->op);
-    if ((family == NUC_FAMILY_CONV || family == NUC_FAMILY_POOL) && nuc_axis_map(n, 0, NUC_SELF, 0, &map)) {
-        int64_t padding[NUC_MAX_RANK];
-        uint32_t n_windows = 0;
-        bool changes = false;
-        for (uint32_t i = 0; i < map.count; i++) {
-            const struct nuc_axis *a = &map.axes[i];
-            const int64_t size = nuc_input_meta(n, NUC_SELF)->sizes[a->from];
-            if (a->kind != NUC_AXIS_WINDOW)
-                continue;
-            if (extent(&u->of[n->id].box, a->to) == n->vals[0].sizes[a->to])
-                padding[n_windows] = -a->start;
-            else
-                (void)is_even(a, &u->of[n->id].box, size, &padding[n_windows]);
-            changes = changes || padding[n_windows] != -a->start;
-            n_windows++;
-        }
-        if (changes)
-            nuc_set_arg_ints(made, u->g, nuc_arg_named(n, "padding"), padding, n_windows);
-    }
+    if (nuc_op_family(n->op) == NUC_FAMILY_CONV || nuc_op_family(n->op) == NUC_FAMILY_POOL)
+        set_padding(u, n, made);
     nuc_infer_shape(u->g, made);
     return made;
 }
