@@ -217,14 +217,13 @@ static struct ends ends_of(const struct nuc_axis *a, const struct box *y, int64_
     return (struct ends){lo < 0 ? -lo : 0, hi > size ? hi - size : 0};
 }
 
-/* Whether windows of the part are computed, perhaps of a padded operand: one of floats, whose zeros are zeros. */
+/* Whether windows of the part are computed, perhaps of a padded operand. */
 static bool has_ends(const struct nuc_node *n, const struct nuc_axis *a, const struct box *y, int64_t size)
 {
     const struct ends e = ends_of(a, y, size);
 
     return is_single(a) && a->step > 0 && a->taps > 0 &&
-           (e.before == e.after || (nuc_op_family(n->op) == NUC_FAMILY_CONV && nuc_arg_node(n, NUC_SELF) != NULL &&
-                                    !nuc_is_dequantize(nuc_arg_node(n, NUC_SELF))));
+           (e.before == e.after || nuc_op_family(n->op) == NUC_FAMILY_CONV);
 }
 
 static bool has_plain_windows(const struct nuc_node *n)
@@ -763,7 +762,13 @@ static void set_padding(struct unread *u, const struct nuc_node *n, struct nuc_n
         changes = changes || padding[n_windows] != -a->start;
         n_windows++;
     }
-    struct nuc_node *padded = nuc_insert_padded(u->g, made, nuc_operand(u->g, made, NUC_SELF), pads, 2 * n_windows);
+    struct nuc_node *value = nuc_operand(u->g, made, NUC_SELF);
+    struct nuc_node *padded = nuc_insert_padded(u->g, made, value, pads, 2 * n_windows);
+    struct nuc_quant q;
+    if (padded != value && nuc_dequantize_quant(value, &q) && !q.per_channel) { /* its zeros are numbers of it */
+        padded = nuc_insert_quant(u->g, made, NUC_OP_QUANTIZE_PER_TENSOR, padded, &q);
+        padded = nuc_insert_quant(u->g, made, NUC_OP_DEQUANTIZE_PER_TENSOR, padded, &q);
+    }
     nuc_set_arg_node(made, u->g, NUC_SELF, padded);
     if (changes)
         nuc_set_arg_ints(made, u->g, nuc_arg_named(n, "padding"), padding, n_windows);
