@@ -11,16 +11,15 @@
 bool nuc_formula_names_op(const char *name, enum nuc_op op, enum nuc_dialect dialect)
 {
     const char *full = nuc_op_name(op, dialect), *base;
-    size_t length = strcspn(name, "."), full_length;
 
     if (!nuc_op_in_dialect(op, dialect) || nuc_op_kind(op) == NUC_KIND_GRAPH)
         return false;
     full = strncmp(full, "edge.", 5) == 0 ? full + 5 : full;
     base = strchr(full, '.');
-    if (base == NULL)
+    if (base == NULL || base[1] != name[0])
         return false;
     base++;
-    full_length = strcspn(base, ".");
+    const size_t length = strcspn(name, "."), full_length = strcspn(base, ".");
     if (strncmp(base, name, length) != 0 ||
         (full_length != length && strncmp(base + length, "_copy.", sizeof "_copy." - 1) != 0))
         return false;

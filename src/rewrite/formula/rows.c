@@ -44,7 +44,7 @@ const size_t nuc_n_changes = sizeof nuc_changes / sizeof *nuc_changes;
 struct nuc_formulas *nuc_formulas_new(struct nuc_context *cx)
 {
     struct nuc_formulas *f = nuc_alloc(cx, sizeof *f);
-    uint32_t place = 0;
+    uint16_t place[NUC_OP_COUNT + 1] = {0};
 
     f->cx = cx;
     f->read = nuc_alloc_array(cx, nuc_n_formula_rows, sizeof(struct nuc_formula *));
@@ -56,13 +56,9 @@ struct nuc_formulas *nuc_formulas_new(struct nuc_context *cx)
     for (size_t i = 0; i < nuc_n_formula_rows; i++)
         f->first[nuc_formula_rows[i].op + 1]++;
     for (unsigned op = 0; op < NUC_OP_COUNT; op++)
-        f->first[op + 1] = (uint16_t)(f->first[op + 1] + f->first[op]);
-    for (unsigned op = 0; op < NUC_OP_COUNT; op++) {
-        for (size_t i = 0; f->first[op + 1] > f->first[op] && i < nuc_n_formula_rows; i++) {
-            if (nuc_formula_rows[i].op == op)
-                f->order[place++] = (uint16_t)i;
-        }
-    }
+        place[op + 1] = f->first[op + 1] = (uint16_t)(f->first[op + 1] + f->first[op]);
+    for (size_t i = 0; i < nuc_n_formula_rows; i++)
+        f->order[place[nuc_formula_rows[i].op]++] = (uint16_t)i;
     return f;
 }
 

@@ -264,7 +264,10 @@ static struct to_edge begin(struct nuc_graph *g, const struct nuc_edge_options *
 {
     static const struct nuc_edge_options defaults = {.preserve_ops = NULL};
     struct to_edge e = {.g = g, .options = options != NULL ? options : &defaults};
+    bool has_form[NUC_OP_COUNT] = {false};
 
+    for (int op = 0; e.options->n_preserve_ops > 0 && op < NUC_OP_COUNT; op++)
+        has_form[op] = nuc_has_edge_form((enum nuc_op)op);
     e.support = (struct nuc_support){
         .g = g,
         .target = e.options->target != NULL ? e.options->target : nuc_target_find(g->cx, NULL),
@@ -275,7 +278,7 @@ static struct to_edge begin(struct nuc_graph *g, const struct nuc_edge_options *
         const char *text = e.options->preserve_ops[i];
         bool known = false;
         for (int op = 0; op < NUC_OP_COUNT; op++) {
-            if (nuc_has_edge_form((enum nuc_op)op) && names(text, (enum nuc_op)op))
+            if (has_form[op] && names(text, (enum nuc_op)op))
                 known = e.wanted[op] = true;
         }
         if (!known)
