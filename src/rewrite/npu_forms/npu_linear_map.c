@@ -1,8 +1,9 @@
 /*
  * Operators that are linear along height and width with constant coefficients, and that the NPU has for few sizes only:
- * resampling, and average pooling into windows of unequal size. Along each axis they are the product with a constant
- * matrix. Where its rows are equal windows, or single pixels in turn, a pooling or repetitions do the same without
- * rounding; else it is a convolution of one pixel, for which the axis takes the place of the channels.
+ * resampling, and average pooling into windows of unequal size or without the padding around the image. Along each axis
+ * they are the product with a constant matrix. Where its rows are equal windows, or single pixels in turn, a pooling or
+ * repetitions do the same without rounding; else it is a convolution of one pixel, for which the axis takes the place
+ * of the channels.
  */
 #include "rewrite/npu_forms/npu_forms.h"
 
@@ -10,6 +11,7 @@
 #include <math.h>
 #include <string.h>
 
+#include "device/base/npu_cost.h"
 #include "eval/eval.h"
 #include "ir/args.h"
 #include "npu/support/estimate.h"
@@ -65,8 +67,12 @@ static struct nuc_node *insert_trial(struct nuc_graph *trial, const struct nuc_n
     for (uint32_t i = NUC_SELF + 1; i < node->n_args; i++) {
         const struct nuc_arg *a = &node->args[i];
         copy->args[i] = *a;
-        if (a->kind == NUC_ARG_INTS || a->kind == NUC_ARG_INT)
+        if (node->op == NUC_OP_AVG_POOL2D && a->kind == NUC_ARG_INTS && a->count > 0) {
+            const int64_t window[] = {a->u.ints[a->count == AXES ? d : 0], i == NUC_ARG(AVG_POOL2D, padding) ? 0 : 1};
+            nuc_set_arg_ints(copy, trial, i, window, 2);
+        } else if (a->kind == NUC_ARG_INTS || a->kind == NUC_ARG_INT) {
             nuc_set_arg_ints(copy, trial, i, sizes, 2);
+        }
         if (a->kind != NUC_ARG_FLOATS || a->count != AXES)
             continue;
         const double factors[] = {a->u.floats[d], 1.0};
@@ -488,6 +494,35 @@ static void take_cheaper(enum form *best, uint64_t *least, enum form form, uint6
     }
 }
 
+/* Of a convolution of each channel with ones; it takes as long as of all channels that the NPU computes at once. */
+static uint64_t cycles_of_sums(const struct nuc_support *s, const struct nuc_node *pool)
+{
+    struct nuc_meta in = *nuc_input_meta(pool, NUC_SELF), out = pool->vals[0];
+    struct nuc_node input = {.n_vals = 1, .vals = &in}, sums = *pool;
+    struct nuc_arg *args = nuc_copy(s->g->cx, pool->args, pool->n_args * sizeof *args);
+
+    in.sizes[CHANNELS] = out.sizes[CHANNELS] =
+        (int64_t)nuc_npu_round_up((uint64_t)in.sizes[CHANNELS], s->target->num_macs);
+    args[NUC_SELF] = nuc_node_arg(&input);
+    sums.args = args;
+    sums.vals = &out;
+    return nuc_estimate_npu(s->target, &sums);
+}
+
+/* Means of windows that do not count the padding: else sums, and a factor behind them, which rounds them once more. */
+static bool form_means_applies(const struct nuc_support *s, const struct nuc_node *node)
+{
+    if (!has_small_matrices(node) || nuc_flag(node, NUC_ARG(AVG_POOL2D, count_include_pad)) ||
+        nuc_arg_at(node, NUC_ARG(AVG_POOL2D, divisor_override))->kind != NUC_ARG_NONE ||
+        nuc_check_unquantized(s, node->op, node).ok)
+        return false;
+    struct map m = map_of(s->g, node);
+    const struct axis *h = &m.axes[HEIGHT], *w = &m.axes[WIDTH];
+    int64_t parts = takes_parts(&m, nuc_arg_node(node, NUC_SELF)) ? 2 : 1;
+    return fits(s, h->in * parts) && fits(s, w->in * parts) &&
+           cycles_of_axes(s, &m, parts) < cycles_of_sums(s, node) + move_cycles(s, &m, h->out, w->out);
+}
+
 /* The cheapest by the cycle model; none where that is the CPU. */
 static enum form form_of(const struct nuc_support *s, const struct nuc_node *node)
 {
@@ -547,5 +582,7 @@ const struct nuc_npu_form nuc_linear_map_forms[] = {
     {RESAMPLINGS, form_repeats, form_repeats_applies},
     {RESAMPLINGS, form_axes, form_axes_applies},
     {RESAMPLINGS, form_image, form_image_applies},
+    /* avg_pool2d without count_include_pad, one axis after the other. */
+    {NUC_OPS(NUC_OP_AVG_POOL2D), form_axes, form_means_applies},
     {.build = NULL},
 };
