@@ -243,12 +243,10 @@ void nuc_rename_as_traced(struct nuc_graph *g)
     struct nuc_name_table before = forget_names(g);
 
     nuc_names_free(&before);
-    for (struct nuc_node *n = g->first; n != NULL; n = n->next) {
-        if (!nuc_is_call(n))
-            n->name = claim(g, n, n->name, true);
-    }
-    for (struct nuc_node *n = g->first; n != NULL; n = n->next) {
-        if (nuc_is_call(n))
-            n->name = claim_default(g, n);
-    }
+    for (struct nuc_node *n = g->first; n != g->body; n = n->next)
+        n->name = claim(g, n, n->name, true);
+    if (g->body != NULL)
+        g->last->name = claim(g, g->last, g->last->name, true); /* the output */
+    for (struct nuc_node *n = g->body; n != NULL && n != g->last; n = n->next)
+        n->name = claim_default(g, n);
 }

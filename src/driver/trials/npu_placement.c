@@ -34,7 +34,9 @@ static const struct nuc_node *past_quantization(const struct nuc_node *node)
 /* A weight the compiler can permute is not work for the NPU when the product that reads it runs on the CPU. */
 static void refuse_weight_permutations(struct placement *p)
 {
-    for (const struct nuc_node *n = p->g->first; n != NULL; n = n->next) {
+    const bool any = p->g->n_of_op[NUC_OP_ADDMM] + p->g->n_of_op[NUC_OP_MM] > 0;
+
+    for (const struct nuc_node *n = any ? p->g->first : NULL; n != NULL; n = n->next) {
         bool addmm = n->op == NUC_OP_ADDMM;
         if ((!addmm && n->op != NUC_OP_MM) || n->partition >= 0)
             continue;

@@ -35,10 +35,9 @@ struct sorting {
 /* Readers of a node in the order of the graph, each once. */
 static void sort_users(struct nuc_graph *g)
 {
-    for (struct nuc_node *n = g->first; n != NULL; n = n->next)
-        n->n_users = 0;
     for (struct nuc_node *n = g->first; n != NULL; n = n->next) {
         struct nuc_cursor at = {0, 0};
+        n->n_users = 0; /* its readers come after it */
         for (struct nuc_node *input = nuc_next_input(n, &at); input != NULL; input = nuc_next_input(n, &at)) {
             /* All readings of one node follow each other, so its last reader says whether it is listed. */
             if (input->n_users == 0 || input->users[input->n_users - 1] != n)
