@@ -290,6 +290,7 @@ static struct nuc_part next_samples(const struct choice *h, size_t from)
 /* A candidate of a block besides the first. */
 struct rival {
     uint32_t block, candidate;
+    size_t first; /* of what is tried of the first candidate */
     struct nuc_tried tried;
     double rounding; /* of all samples */
     /*
@@ -361,6 +362,26 @@ static size_t race(const struct choice *h, struct rival *rivals, size_t n)
     return n;
 }
 
+/* Of all blocks. Rounding and clipping by the first candidate are tried of those that have any. */
+static size_t list_rivals(const struct choice *h, struct rival *rivals, struct nuc_tried *tried, size_t *n_tried)
+{
+    size_t n = 0;
+
+    for (uint32_t i = 0; i < h->n_blocks; i++) {
+        const struct block *b = &h->blocks[i];
+        const size_t before = n;
+        for (uint32_t c = 1; c < OF_TENSORS; c++) {
+            if (same_as(h, b, c) == c)
+                rivals[n++] = (struct rival){i, c, *n_tried, trial(h, b, c, NUC_EFFECT_CLIPPING), 0, {0}};
+        }
+        if (n == before)
+            continue;
+        tried[(*n_tried)++] = trial(h, b, 0, NUC_EFFECT_ROUNDING);
+        tried[(*n_tried)++] = trial(h, b, 0, NUC_EFFECT_CLIPPING);
+    }
+    return n;
+}
+
 /*
  * Rounding adds an error in proportion to the square of the steps, wherever the range ends: it is measured once, so
  * that candidates differ by no chance. What is cut off is measured for each.
@@ -368,33 +389,25 @@ static size_t race(const struct choice *h, struct rival *rivals, size_t n)
 static void try_blocks(struct choice *h)
 {
     struct nuc_context *cx = h->c->g->cx;
-    const size_t n = 2 * (size_t)h->n_blocks;
-    struct nuc_tried *tried = nuc_alloc_array(cx, n, sizeof *tried);
+    struct nuc_tried *tried = nuc_alloc_array(cx, 2 * (size_t)h->n_blocks, sizeof *tried);
     struct rival *rivals = nuc_alloc_array(cx, h->n_blocks * (size_t)OF_TENSORS, sizeof *rivals);
+    size_t n = 0, n_rivals = list_rivals(h, rivals, tried, &n);
     double *most = nuc_alloc_array(cx, h->n_blocks, sizeof *most),
            *error = nuc_alloc_array(cx, n * h->n_samples, sizeof *error);
-    size_t n_rivals = 0;
 
-    for (uint32_t i = 0; i < h->n_blocks; i++) {
-        tried[2 * i] = trial(h, &h->blocks[i], 0, NUC_EFFECT_ROUNDING);
-        tried[2 * i + 1] = trial(h, &h->blocks[i], 0, NUC_EFFECT_CLIPPING);
-    }
+    for (uint32_t i = 0; i < h->n_open; i++)
+        h->open[i].chosen = 0;
+    if (n_rivals == 0)
+        return;
     nuc_effects_of(h->fx, tried, n, NULL, h->n_samples, error);
-    for (uint32_t i = 0; i < h->n_blocks; i++) {
-        const struct block *b = &h->blocks[i];
-        for (uint32_t c = 1; c < OF_TENSORS; c++) {
-            if (same_as(h, b, c) != c)
-                continue;
-            struct rival *r = &rivals[n_rivals++];
-            const double factor = coarseness(h, b, c);
-            *r = (struct rival){i, c, trial(h, b, c, NUC_EFFECT_CLIPPING), 0, {0}};
-            for (size_t k = 0; k < h->n_samples; k++) {
-                r->gains[k] = error[k * n + 2 * i + 1] + error[k * n + 2 * i] * (1 - factor);
-                r->rounding += error[k * n + 2 * i];
-            }
+    for (size_t i = 0; i < n_rivals; i++) {
+        struct rival *r = &rivals[i];
+        const double factor = coarseness(h, &h->blocks[r->block], r->candidate);
+        for (size_t k = 0; k < h->n_samples; k++) {
+            const double *of = error + k * n + r->first;
+            r->gains[k] = of[1] + of[0] * (1 - factor);
+            r->rounding += of[0];
         }
-        for (uint32_t k = b->first; k < b->first + b->count; k++)
-            h->open[k].chosen = 0;
     }
     n_rivals = race(h, rivals, n_rivals);
     for (size_t i = 0; i < n_rivals; i++) {
