@@ -113,6 +113,9 @@ void nuc_check_program_sum(struct nuc_context *cx, const char *file, struct nuc_
  * as the checksum shows it or the tables. */
 const struct nuc_program_view *nuc_program_view_open(struct nuc_context *cx, const char *file, struct nuc_span bytes);
 
+/* The same of a program that was just made, whose checksum nobody has to look for. */
+const struct nuc_program_view *nuc_program_view_made(struct nuc_context *cx, const char *file, struct nuc_span bytes);
+
 /* The `bytes` of a constant, from its beginning; false: it has fewer. */
 bool nuc_view_constant(const struct nuc_program_view *view, uint32_t constant, size_t bytes, struct nuc_span *out);
 

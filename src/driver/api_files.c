@@ -316,7 +316,9 @@ static const struct nuc_target *target_of(struct nuc_compiler *c, const void *pr
 static const struct nuc_profile *read_run(struct nuc_compiler *c, const char *file, const void *program, size_t size,
                                           const struct nuc_profile_run *run)
 {
-    return nuc_profile_read(c->cx, target_of(c, program, size), file, (struct nuc_span){program, size}, run);
+    const struct nuc_program_view *view = nuc_program_view_open(c->cx, file, (struct nuc_span){program, size});
+
+    return nuc_profile_read(c->cx, target_of(c, program, size), view, run);
 }
 
 enum nuc_status nuc_profile_text(struct nuc_compiler *c, const char *file, const void *program, size_t size,

@@ -72,7 +72,8 @@ static void count_cycles(const struct nuc_job *j, struct nuc_program_report *r)
     const struct nuc_target *target = j->m->settings->target;
     struct nuc_context *cx = j->c->cx;
     struct nuc_sub_arena *sub = nuc_enter_sub_arena(cx);
-    const struct nuc_profile *p = nuc_profile_read(cx, target, j->m->graph->file, j->made.bytes, NULL);
+    const struct nuc_profile *p =
+        nuc_profile_read(cx, target, nuc_program_view_made(cx, j->m->graph->file, j->made.bytes), NULL);
 
     r->clock_hz = target->clock_hz;
     r->cycles = p->foreign ? 0 : p->cycles;

@@ -152,7 +152,8 @@ const struct nuc_explain_cycles *nuc_cycles_of_program(const struct nuc_graph *g
     for (const struct nuc_node *n = g->first; n != NULL; n = n->next)
         a.by_id[n->id] = n;
     struct nuc_sub_arena *sub = nuc_enter_sub_arena(cx);
-    const struct nuc_profile *p = nuc_profile_read(cx, lowered->settings->target, g->file, program, NULL);
+    const struct nuc_profile *p =
+        nuc_profile_read(cx, lowered->settings->target, nuc_program_view_made(cx, g->file, program), NULL);
     nuc_leave_sub_arena(cx, sub);
     for (size_t i = 0; i < p->n_rows; i++) {
         const struct nuc_profile_row *row = &p->rows[i];
@@ -225,7 +226,9 @@ uint64_t nuc_cycles_with(const struct nuc_model *lowered, const struct nuc_graph
 
     struct nuc_sub_arena *sub = nuc_enter_sub_arena(cx);
     if (nuc_attempt(cx, write_program, &w) == NUC_OK)
-        cycles = nuc_profile_read(cx, lowered->settings->target, graph->file, w.program, NULL)->cycles;
+        cycles =
+            nuc_profile_read(cx, lowered->settings->target, nuc_program_view_made(cx, graph->file, w.program), NULL)
+                ->cycles;
     nuc_leave_sub_arena(cx, sub);
     nuc_free_sub_arena(sub);
     return cycles;

@@ -173,7 +173,7 @@ void nuc_inspect_program_dot(struct nuc_text *out, const char *file, struct nuc_
     if (n > MAX_DRAWN)
         nuc_fail(out->cx, NUC_UNSUPPORTED, "%s: has %u instructions, more than the %u that a picture shows: use --json",
                  file, n, MAX_DRAWN);
-    d.profile = nuc_profile_read(out->cx, target, file, bytes, NULL);
+    d.profile = nuc_profile_read(out->cx, target, view, NULL);
     d.kernels = nuc_alloc_array(out->cx, n, sizeof *d.kernels);
     nuc_text_addf(out, "digraph program {\n  compound=true; node [shape=box];\n");
     /* The first writes are those of the inputs. */

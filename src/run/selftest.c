@@ -467,7 +467,7 @@ static struct nuc_selftest *make(struct nuc_runner *r, const char *file)
     image.data = nuc_runner_image(r, &image.size);
     m.view = nuc_program_view_open(cx, file, image);
     m.method = m.view->methods;
-    m.profile = nuc_profile_read(cx, nuc_target_at(0), file, image, NULL);
+    m.profile = nuc_profile_read(cx, nuc_target_at(0), m.view, NULL);
     make_nodes(&m);
     find_writers(&m);
     const struct nuc_profile *p = m.profile;

@@ -76,8 +76,9 @@ static void profile(struct nuc_context *cx, void *arg)
                                        {1, call->bytes.data, call->bytes.size / 16 * 16}};
     struct nuc_profile_run run = {calls, sizeof calls / sizeof calls[0]};
     const struct nuc_target *target = nuc_target_find(cx, "imxrt700");
-    const struct nuc_profile *profiles[] = {nuc_profile_read(cx, target, "input", call->bytes, NULL),
-                                            nuc_profile_read(cx, target, "input", call->bytes, &run)};
+    const struct nuc_program_view *view = nuc_program_view_open(cx, "input", call->bytes);
+    const struct nuc_profile *profiles[] = {nuc_profile_read(cx, target, view, NULL),
+                                            nuc_profile_read(cx, target, view, &run)};
 
     for (size_t i = 0; i < 2; i++)
         nuc_profile_table(cx, profiles[i]);

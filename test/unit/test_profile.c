@@ -76,7 +76,8 @@ static struct nuc_profile *profile_of(struct profiled *p, bool with_calls)
 {
     const struct nuc_profile_run run = {p->calls, p->n_calls};
 
-    return nuc_profile_read(p->c->cx, nuc_target_find(p->c->cx, NULL), "program", p->program, with_calls ? &run : NULL);
+    return nuc_profile_read(p->c->cx, nuc_target_find(p->c->cx, NULL),
+                            nuc_program_view_open(p->c->cx, "program", p->program), with_calls ? &run : NULL);
 }
 
 static const struct nuc_profile_row *row_of(const struct nuc_profile *p, const char *label)
@@ -275,7 +276,8 @@ static void read_damaged(struct nuc_context *cx, void *arg)
 {
     const struct nuc_span *program = arg;
 
-    nuc_profile_table(cx, nuc_profile_read(cx, nuc_target_find(cx, NULL), "damaged", *program, NULL));
+    nuc_profile_table(
+        cx, nuc_profile_read(cx, nuc_target_find(cx, NULL), nuc_program_view_open(cx, "damaged", *program), NULL));
 }
 
 /* Every word of the file replaced in turn: a table or one error, nothing else. */

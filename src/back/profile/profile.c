@@ -158,15 +158,14 @@ static const char *plain(struct nuc_context *cx, const char *text)
     return text != NULL ? nuc_plain_text(cx, text) : NULL;
 }
 
-struct nuc_profile *nuc_profile_read(struct nuc_context *cx, const struct nuc_target *target, const char *file,
-                                     struct nuc_span program, const struct nuc_profile_run *run)
+struct nuc_profile *nuc_profile_read(struct nuc_context *cx, const struct nuc_target *target,
+                                     const struct nuc_program_view *view, const struct nuc_profile_run *run)
 {
     struct profiling f = {cx, nuc_alloc(cx, sizeof *f.p), 0};
-    const struct nuc_program_view *view = nuc_program_view_open(cx, file, program);
     const struct nuc_view_method *m = view->methods;
     const struct nuc_view_chain *chain = m->chains; /* the runtime executes programs of one chain */
 
-    f.p->file = file;
+    f.p->file = view->file;
     f.p->target = target;
     for (uint32_t i = 0; m->n_chains > 0 && i < chain->n_instructions; i++) {
         const struct nuc_view_instruction *in = &chain->instructions[i];

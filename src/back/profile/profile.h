@@ -46,8 +46,8 @@ struct nuc_profile {
 };
 
 /* Profile of one execution of a program; fails with NUC_BAD_INPUT when the program is damaged. */
-struct nuc_profile *nuc_profile_read(struct nuc_context *cx, const struct nuc_target *target, const char *file,
-                                     struct nuc_span program, const struct nuc_profile_run *run);
+struct nuc_profile *nuc_profile_read(struct nuc_context *cx, const struct nuc_target *target,
+                                     const struct nuc_program_view *view, const struct nuc_profile_run *run);
 
 /* A table of 120 columns and what its figures are. */
 const char *nuc_profile_table(struct nuc_context *cx, const struct nuc_profile *p);
