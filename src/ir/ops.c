@@ -259,7 +259,7 @@ const struct nuc_schema *nuc_op_schema(enum nuc_op op)
 int nuc_schema_arg_index(const struct nuc_schema *schema, const char *name)
 {
     for (uint32_t i = 0; i < schema->n_args; i++) {
-        if (strcmp(schema->args[i].name, name) == 0)
+        if (schema->args[i].name[0] == name[0] && strcmp(schema->args[i].name, name) == 0)
             return (int)i;
     }
     return -1;

@@ -314,13 +314,10 @@ void nuc_to_edge(struct nuc_graph *g, const struct nuc_edge_options *options)
     nuc_remove_dead(g);
     /* Edge operators give some values another dim order than ATen does; it spreads to their readers. */
     nuc_infer_all(g);
-    for (struct nuc_node *n = g->first; n != NULL && nuc_is_placeholder(n); n = n->next) {
-        for (size_t i = 0; i < sizeof reserved / sizeof reserved[0]; i++) {
-            if (strcmp(n->name, reserved[i]) == 0) {
-                nuc_rename(g, n, nuc_format(g->cx, "%s_1", n->name));
-                break;
-            }
-        }
+    for (size_t i = 0; i < sizeof reserved / sizeof reserved[0]; i++) {
+        struct nuc_node *n = nuc_find_node(g, reserved[i]);
+        if (n != NULL && nuc_is_placeholder(n))
+            nuc_rename(g, n, nuc_format(g->cx, "%s_1", n->name));
     }
     nuc_rename_as_traced(g);
 }
