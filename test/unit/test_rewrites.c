@@ -91,6 +91,14 @@ static void leave_unread_on_npu(struct nuc_graph *g)
     leave_unread_of(g, NULL);
 }
 
+static void to_cpu_convolutions(struct nuc_graph *g)
+{
+    const struct nuc_support s = {.g = g, .target = nuc_target_find(g->cx, "cortex-m33")};
+
+    if (nuc_to_forms(&s, nuc_cpu_conv_forms))
+        nuc_refresh_layouts(g);
+}
+
 static void to_npu_norms(struct nuc_graph *g)
 {
     to_npu_forms_with(g, NUC_NORM_SHORT);
@@ -169,6 +177,7 @@ static const struct stage stages[] = {
     {.name = "npu-rows", .run = take_fewer_rows},
     {.name = "unread", .run = leave_unread},
     {.name = "unread-npu", .run = leave_unread_on_npu},
+    {.name = "cpu-convolutions", .run = to_cpu_convolutions},
     {.name = "npu-norms", .run = to_npu_norms},
     {.name = "centred-rows", .run = centre_rows},
     {.name = "centred-npu-norms", .run = to_centred_npu_norms},
