@@ -405,6 +405,8 @@ static bool form_phases_on_cpu(const struct nuc_support *s, const struct nuc_nod
     if (in->rank != 4 || !has_float_constants(s, node) || weight_sizes_of(node).groups != 1)
         return false;
     const struct phases p[AXES] = {phases_of(node, HEIGHT), phases_of(node, WIDTH)};
+    if (p[HEIGHT].stride > p[HEIGHT].kernel || p[WIDTH].stride > p[WIDTH].kernel) /* phases of zeros */
+        return false;
     const int64_t channels = w->sizes[1] * p[HEIGHT].stride * p[WIDTH].stride;
     const int64_t weight[] = {channels, p[HEIGHT].taps, p[WIDTH].taps, in->sizes[1]},
                   results[] = {in->sizes[0], channels, p[HEIGHT].count, p[WIDTH].count};
