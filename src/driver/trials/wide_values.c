@@ -12,6 +12,7 @@
 #include "host/text.h"
 #include "npu/target/target.h"
 #include "quantize/quantize.h"
+#include "quantize/ranges/relevant_range.h"
 #include "quantize/search/channel_scales.h"
 #include "quantize/search/choice_samples.h"
 #include "quantize/search/running_sums.h"
@@ -213,7 +214,8 @@ static bool fits(const struct widening *w, const struct outcome *o)
 static bool pays(const struct widening *w, const struct outcome *with, const struct outcome *without)
 {
     return fits(w, with) &&
-           gains(with, without, nuc_worthwhile(w->int8.error, nuc_width_goes_beyond(w->search), false), whole) &&
+           gains(with, without,
+                 nuc_worthwhile(w->int8.error, w->search != NULL && nuc_width_goes_beyond(w->search), false), whole) &&
            gains(with, without, nuc_price(with->cycles, without->cycles), nuc_felt);
 }
 
@@ -472,6 +474,47 @@ static struct choice look_for(struct widening *w, enum nuc_width width)
     return c;
 }
 
+/* An output of the model, perhaps behind moves. */
+static bool is_end(const struct nuc_node *node)
+{
+    bool ends = node->n_users > 0;
+
+    for (uint32_t i = 0; ends && i < node->n_users; i++) {
+        const struct nuc_node *user = node->users[i];
+        ends = user->op == NUC_OP_OUTPUT || (nuc_moves_values(user) && is_end(user));
+    }
+    return ends;
+}
+
+/* Gates, which int8 has in steps of 1/256. Softmaxes are measured by what they are of, which tells nothing of theirs.
+ */
+static bool find_ends(const struct nuc_graph *g, bool *wide)
+{
+    bool any = false;
+
+    for (const struct nuc_node *n = g->first; n != NULL; n = n->next) {
+        wide[n->id] = n->op == NUC_OP_SIGMOID && is_end(n);
+        any |= wide[n->id];
+    }
+    return any;
+}
+
+/* Of a network whose error is small what stays is, as a rule, that of its outputs. */
+static struct choice look_at_ends(struct widening *w)
+{
+    struct nuc_graph *g = w->m->graph;
+    struct choice c = {.width = NUC_WIDTH_FLOAT, .of = nuc_alloc_array(g->cx, g->next_id, sizeof *c.of)};
+    bool *wide = nuc_alloc_array(g->cx, g->next_id, sizeof *wide);
+
+    w->width = c.width;
+    if (!find_ends(g, wide) || !try_widths(w->m, wide, c.width, true, &c.out) || !pays(w, &c.out, &w->int8))
+        return c;
+    c.count = divide(w->m->calibration, g, wide, c.of);
+    if (keep_regions(w, c.of, c.count, wide, &c.out, c.loss))
+        c.wide = wide;
+    return c;
+}
+
 /* Worth more, beyond doubt where it takes more cycles. */
 static bool is_better(const struct widening *w, const struct choice *c, const struct choice *than)
 {
@@ -485,6 +528,8 @@ static struct choice find_widths(struct widening *w)
 {
     struct choice best = {.wide = NULL}, own;
 
+    if (w->search == NULL)
+        return look_at_ends(w);
     if (!is_mixed(w->m) && (w->int8.error > NUC_FAIR_ERROR || nuc_width_goes_beyond(w->search)))
         best = look_for(w, NUC_WIDTH_FLOAT);
     if (!has_int16(w->m->settings))
@@ -522,12 +567,22 @@ static bool measure_int8(struct widening *w)
     return true;
 }
 
+static bool may_look_at_ends(const struct widening *w)
+{
+    const struct nuc_settings *s = w->m->settings;
+    double error = nuc_held_out_error(w->m->calibration, NULL);
+    bool *wide = nuc_alloc_array(w->m->c->cx, w->m->graph->next_id, sizeof *wide);
+
+    return error > NUC_FAINT && error <= NUC_SMALL_ERROR && s->o.io != NUC_IO_INT8 &&
+           s->o.activations == NUC_ACTIVATIONS_INT8 && find_ends(w->m->graph, wide);
+}
+
 /* Marks what surely gains; false: nothing does. */
 static bool widen_values(struct widening *w)
 {
     struct nuc_graph *g = w->m->graph;
 
-    if (w->search == NULL || !measure_int8(w))
+    if ((w->search == NULL && !may_look_at_ends(w)) || !measure_int8(w))
         return false;
     struct choice c = find_widths(w);
     if (c.wide == NULL)
