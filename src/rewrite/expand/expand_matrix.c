@@ -148,15 +148,23 @@ static struct nuc_node *transposed_weight(const struct nuc_node *operand)
                : NULL;
 }
 
+/* The matrices of a batch, in an order of batches of its own. */
+static bool keeps_matrices(const struct nuc_node *node)
+{
+    const struct nuc_meta *in = nuc_input_meta(node, NUC_SELF), *out = &node->vals[0];
+
+    return (node->op == NUC_OP_EXPAND || node->op == NUC_OP_VIEW) && in != NULL && in->rank >= 2 && out->rank > 2 &&
+           in->sizes[in->rank - 1] == out->sizes[out->rank - 1] && in->sizes[in->rank - 2] == out->sizes[out->rank - 2];
+}
+
 /* The matrix that a batch of equal ones repeats; another value as it is. */
 static const struct nuc_node *repeated(const struct nuc_node *batch)
 {
-    const struct nuc_node *input = batch, *from = batch;
+    const struct nuc_node *from = batch;
 
-    while (from != NULL && from->vals[0].rank == 3 &&
-           (from->op == NUC_OP_EXPAND || (from->op == NUC_OP_VIEW && nuc_same_sizes(&from->vals[0], &input->vals[0]))))
+    while (keeps_matrices(from))
         from = nuc_arg_node(from, NUC_SELF);
-    return from != NULL && from->vals[0].rank == 2 ? from : batch;
+    return from->vals[0].rank == 2 ? from : batch;
 }
 
 /* The second factor of mm and bmm, or of addmm. */
