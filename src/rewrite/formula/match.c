@@ -274,7 +274,7 @@ static bool match(struct nuc_formula_site *s, struct nuc_term *t, struct nuc_nod
 
 bool nuc_pattern_keeps_sizes(const struct nuc_formula_site *s)
 {
-    if (nuc_op_family(s->node->op) == NUC_FAMILY_CONV || s->node->op == NUC_OP_BMM)
+    if (nuc_op_family(s->node->op) == NUC_FAMILY_CONV || s->node->op == NUC_OP_BMM || s->node->op == NUC_OP_LINEAR)
         return true; /* it does not broadcast */
     for (uint32_t i = 0; i < s->count; i++) {
         if (s->names[i].value.kind == NUC_ARG_NODE &&
