@@ -261,6 +261,40 @@ static bool split_windows(struct nuc_graph *g, struct nuc_node *node)
     return true;
 }
 
+/* Rows and images with each pixel several times, as decomposed archives resample them to the nearest. */
+static bool to_nearest(struct nuc_graph *g, struct nuc_node *node)
+{
+    struct leaf leaf = {.weight = NULL};
+    struct nuc_node *x = nuc_operand(g, node, NUC_SELF);
+    const struct nuc_meta *m = &x->vals[0];
+    const int64_t *to = node->vals[0].sizes;
+    bool repeats = false;
+
+    if ((m->rank != 3 && m->rank != 4) || !read_places(g, node, &leaf))
+        return false;
+    for (uint32_t d = 0; d < m->rank; d++) {
+        const struct places *p = &leaf.of[d];
+        if (p->at == NULL)
+            continue;
+        if (d < 2 || m->sizes[d] == 0 || p->count == 0 || p->count % m->sizes[d] != 0)
+            return false;
+        for (int64_t i = 0; i < p->count; i++) {
+            if (p->at[i] != i / (p->count / m->sizes[d]))
+                return false;
+        }
+        repeats = repeats || p->count > m->sizes[d];
+    }
+    if (!repeats)
+        return false;
+    const bool is_row = m->rank == 3;
+    const int64_t image[] = {m->sizes[0], m->sizes[1], is_row ? 1 : m->sizes[2], m->sizes[m->rank - 1]};
+    const int64_t sizes[] = {is_row ? 1 : to[2], to[m->rank - 1]};
+    struct nuc_node *value = nuc_insert_reshaped(g, node, x, image, 4);
+    value = nuc_emit(g, node, NUC_OP_UPSAMPLE_NEAREST, node, NUC_ARGS(value, nuc_ints_arg(sizes, 2)));
+    nuc_replace_uses(g, node, nuc_insert_reshaped(g, node, value, to, m->rank), NULL);
+    return true;
+}
+
 /* Sums that are no terms of a larger one first; where the larger one is nothing such, its largest terms. */
 bool nuc_written_gathers(struct nuc_graph *g)
 {
@@ -281,5 +315,6 @@ bool nuc_written_gathers(struct nuc_graph *g)
             nuc_rename(g, value, node->name);
         changed = true;
     }
+    changed |= nuc_rewrite_each(g, NUC_OPS(NUC_OP_INDEX), to_nearest);
     return nuc_rewrite_each(g, NUC_OPS(NUC_OP_INDEX), split_windows) || changed;
 }
