@@ -471,13 +471,27 @@ static struct nuc_node *form_softmax(struct nuc_graph *g, struct nuc_node *node)
     return nuc_insert_moved_dims(g, node, x, &last, &dim, 1);
 }
 
+/* The dimension to halve: of rows their number, of images the first one behind the channels that has several. */
+static int64_t halved_dim(const struct nuc_node *node)
+{
+    const struct nuc_meta *m = &node->vals[0];
+    int64_t d = 2;
+
+    if (softmax_dim(node) != 1 || m->rank < 3 || !nuc_is_of_images(nuc_arg_node(node, NUC_SELF)))
+        return softmax_dim(node) == m->rank - 1 ? 0 : m->rank;
+    while (d < m->rank && m->sizes[d] < 2)
+        d++;
+    return d;
+}
+
 static bool form_softmax_halves_applies(const struct nuc_support *s, const struct nuc_node *node)
 {
     const struct nuc_target *t = s->target;
 
-    if (!is_plain_softmax(node) || node->vals[0].rank < 2 || softmax_dim(node) != node->vals[0].rank - 1)
+    if (!is_plain_softmax(node) || node->vals[0].rank < 2 || halved_dim(node) == node->vals[0].rank)
         return false;
-    int64_t columns = from_end(node, 0), elements = nuc_elements(&node->vals[0]), rows = elements / columns;
+    int64_t columns = node->vals[0].sizes[softmax_dim(node)], elements = nuc_elements(&node->vals[0]),
+            rows = elements / columns;
     return columns <= t->max_softmax_channels && rows > 1 &&
            (rows > t->max_softmax_rows || elements > t->max_softmax_elements);
 }
@@ -485,14 +499,17 @@ static bool form_softmax_halves_applies(const struct nuc_support *s, const struc
 static struct nuc_node *form_softmax_halves(struct nuc_graph *g, struct nuc_node *node)
 {
     const struct nuc_meta out = node->vals[0];
-    struct nuc_node *x = as_rows(g, node, nuc_operand(g, node, NUC_SELF)), *parts[2];
-    int64_t rows = x->vals[0].sizes[0], half = (rows + 1) / 2;
+    int64_t d = halved_dim(node), dim = d == 0 ? 1 : softmax_dim(node);
+    struct nuc_node *x = nuc_operand(g, node, NUC_SELF), *parts[2];
 
+    if (d == 0)
+        x = as_rows(g, node, x);
+    int64_t size = x->vals[0].sizes[d], half = (size + 1) / 2;
     for (int i = 0; i < 2; i++) {
-        struct nuc_node *part = nuc_insert_part(g, node, x, 0, i * half, i == 0 ? half : rows);
-        parts[i] = nuc_emit_like(g, node, node, NUC_ARGS(part, 1));
+        struct nuc_node *part = nuc_insert_part(g, node, x, (uint32_t)d, i * half, i == 0 ? half : size);
+        parts[i] = nuc_emit_like(g, node, node, NUC_ARGS(part, dim));
     }
-    return nuc_insert_reshaped(g, node, nuc_insert_cat(g, node, parts, 2, 0), out.sizes, out.rank);
+    return nuc_insert_reshaped(g, node, nuc_insert_cat(g, node, parts, 2, d), out.sizes, out.rank);
 }
 
 /* ---- the forms ---- */
