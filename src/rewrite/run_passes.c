@@ -75,7 +75,6 @@ static const struct nuc_pass written_passes[] = {
     {"fold-idle-moves-again", nuc_fold_idle_moves, BETTER},
     {"written-moves", nuc_written_moves, BETTER},
     {"fold-undone-permutes", nuc_fold_undone_permutes, BETTER},
-    {"fold-recognized", nuc_fold_constants, BETTER},
 };
 
 static const struct nuc_pass int8_passes[] = {

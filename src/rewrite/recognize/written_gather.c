@@ -288,9 +288,13 @@ static bool to_nearest(struct nuc_graph *g, struct nuc_node *node)
         return false;
     const bool is_row = m->rank == 3;
     const int64_t image[] = {m->sizes[0], m->sizes[1], is_row ? 1 : m->sizes[2], m->sizes[m->rank - 1]};
-    const int64_t sizes[] = {is_row ? 1 : to[2], to[m->rank - 1]};
+    const double factors[] = {is_row ? 1.0 : (double)(to[2] / m->sizes[2]),
+                              (double)(to[m->rank - 1] / m->sizes[m->rank - 1])};
     struct nuc_node *value = nuc_insert_reshaped(g, node, x, image, 4);
-    value = nuc_emit(g, node, NUC_OP_UPSAMPLE_NEAREST, node, NUC_ARGS(value, nuc_ints_arg(sizes, 2)));
+    struct nuc_arg by = {
+        .kind = NUC_ARG_FLOATS, .given = true, .count = 2, .u.floats = nuc_copy(g->cx, factors, sizeof factors)};
+    value = nuc_emit(g, node, NUC_OP_UPSAMPLE_NEAREST, node, NUC_ARGS(value, (struct nuc_arg){.given = false}, by));
+    value->args[NUC_ARG(UPSAMPLE_NEAREST, output_size)].given = true; /* as none */
     nuc_replace_uses(g, node, nuc_insert_reshaped(g, node, value, to, m->rank), NULL);
     return true;
 }

@@ -428,6 +428,8 @@ static bool rewrite_all(struct nuc_graph *g, struct nuc_formulas *formulas)
             continue;
         nuc_replace_uses(g, node, value, NULL);
         nuc_remove_dead(g);
+        if (node->op == NUC_OP_LINEAR) /* what it was made of, which forms ask for */
+            nuc_fold_constants(g);
         if (value->id >= old_ids)
             nuc_rename(g, value, node->name);
         changed = true;
