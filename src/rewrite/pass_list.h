@@ -23,6 +23,7 @@ bool nuc_fold_layer_scales(struct nuc_graph *g);
 bool nuc_batch_pools(struct nuc_graph *g);
 /* A split into several tensors becomes slices. */
 bool nuc_split_to_slices(struct nuc_graph *g);
+bool nuc_chunk_to_slices(struct nuc_graph *g);
 /* A convolution in 2 to this many groups becomes one per group: the reference's limit. */
 #define NUC_MAX_SPLIT_GROUPS 10
 bool nuc_split_group_conv(struct nuc_graph *g);

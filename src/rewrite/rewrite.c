@@ -144,12 +144,12 @@ struct nuc_node **nuc_collect(struct nuc_graph *g, const enum nuc_op *ops, uint3
 {
     uint32_t there = 0;
 
-    for (const enum nuc_op *op = ops; *op != NUC_OP_COUNT; op++)
-        there += g->n_of_op[*op];
+    for (unsigned op = 0; op < NUC_OP_COUNT; op++)
+        there += ops == NULL || nuc_op_is_in((enum nuc_op)op, ops) ? g->n_of_op[op] : 0;
     struct nuc_node **nodes = nuc_alloc_array(g->cx, (size_t)there + 1, sizeof(struct nuc_node *));
     *count = 0;
     for (struct nuc_node *n = g->first; *count < there && n != NULL; n = n->next) {
-        if (nuc_op_is_in(n->op, ops))
+        if (ops == NULL || nuc_op_is_in(n->op, ops))
             nodes[(*count)++] = n;
     }
     return nodes;

@@ -47,7 +47,7 @@ struct nuc_node *nuc_insert_getitem(struct nuc_graph *g, struct nuc_node *before
 /* A quantize node and another quantize or dequantize node of the same kind have the same parameters. */
 bool nuc_same_quantization(const struct nuc_node *quantize, const struct nuc_node *other);
 
-/* Nodes of these operators (NUC_OPS), in graph order, so that the graph may change while they are walked. */
+/* Nodes of these operators (NUC_OPS; NULL: all), in graph order, so that the graph may change while they are walked. */
 struct nuc_node **nuc_collect(struct nuc_graph *g, const enum nuc_op *ops, uint32_t *count);
 
 /*

@@ -48,6 +48,7 @@ static const struct nuc_pass aten_passes[] = {
     {"fold-layer-scales", nuc_fold_layer_scales, BETTER},
     {"merge-convs-again", nuc_merge_convs, BETTER},
     {"split-to-slices-again", nuc_split_to_slices, BETTER},
+    {"chunk-to-slices", nuc_chunk_to_slices, BETTER},
     {"fuse-linear-add", nuc_fuse_linear_add, BOTH},
     {"move-activation", nuc_move_activation, BOTH},
     {"materialize-divisors", nuc_materialize_divisors, AS_REFERENCE},

@@ -4,6 +4,8 @@
 #include "ir/args.h"
 #include "ir/quant.h"
 #include "rewrite/formula/formula.h"
+#include "rewrite/insert.h"
+#include "rewrite/known.h"
 #include "rewrite/pass_list.h"
 #include "rewrite/rewrite.h"
 
@@ -265,12 +267,47 @@ static bool fold_idle(struct nuc_graph *g, struct nuc_node *move)
     return true;
 }
 
+/* All places of a dimension, from `first` on and around, as roll() of a decomposed archive takes them. */
+static bool is_rolled(const int64_t *places, int64_t count, int64_t size, int64_t *first)
+{
+    bool is = places != NULL && count == size && size > 0 && places[0] >= 0;
+
+    for (int64_t i = 0; is && i < count; i++)
+        is = places[i] == (places[0] + i) % size;
+    *first = is ? places[0] : 0;
+    return is;
+}
+
+static bool fold_roll(struct nuc_graph *g, struct nuc_node *select)
+{
+    struct nuc_node *x = nuc_operand(g, select, NUC_SELF),
+                    *index = nuc_operand(g, select, NUC_ARG(INDEX_SELECT, index));
+    uint32_t dim = (uint32_t)nuc_dim(select, NUC_ARG(INDEX_SELECT, dim), 0, x->vals[0].rank);
+    int64_t size = x->vals[0].rank > 0 ? x->vals[0].sizes[dim] : 0, first;
+
+    if (index->vals[0].dtype != NUC_I64 ||
+        !is_rolled(nuc_known_integers(g, index), nuc_elements(&index->vals[0]), size, &first) || first == 0)
+        return false;
+    struct nuc_node *parts[2];
+    parts[0] = nuc_insert_slice(g, select, x, dim, first, size);
+    parts[1] = nuc_insert_slice(g, select, x, dim, 0, first);
+    struct nuc_node *value = nuc_insert_cat(g, select, parts, 2, dim);
+    const char *name = select->name;
+    nuc_replace_uses(g, select, value, NULL);
+    nuc_remove_node(g, select);
+    nuc_rename(g, value, name);
+    return true;
+}
+
 bool nuc_fold_idle_moves(struct nuc_graph *g)
 {
-    return nuc_rewrite_each(
-        g,
-        NUC_OPS(NUC_OP_VIEW, NUC_OP_RESHAPE, NUC_OP_FLATTEN, NUC_OP_EXPAND, NUC_OP_PERMUTE, NUC_OP_SLICE, NUC_OP_CAT),
-        fold_idle);
+    bool changed = nuc_rewrite_each(g, NUC_OPS(NUC_OP_INDEX_SELECT), fold_roll);
+
+    return nuc_rewrite_each(g,
+                            NUC_OPS(NUC_OP_VIEW, NUC_OP_RESHAPE, NUC_OP_FLATTEN, NUC_OP_EXPAND, NUC_OP_PERMUTE,
+                                    NUC_OP_SLICE, NUC_OP_CAT),
+                            fold_idle) ||
+           changed;
 }
 
 /* x @ w.t() is a linear layer, which steps of a loop share the weight of and cells are recognized by. */

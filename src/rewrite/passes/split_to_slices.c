@@ -42,3 +42,9 @@ bool nuc_split_to_slices(struct nuc_graph *g)
 {
     return nuc_rewrite_each(g, NUC_OPS(NUC_OP_SPLIT, NUC_OP_SPLIT_SIZES, NUC_OP_SPLIT_WITH_SIZES), to_slices);
 }
+
+/* The reference decomposes chunk() later. */
+bool nuc_chunk_to_slices(struct nuc_graph *g)
+{
+    return nuc_rewrite_each(g, NUC_OPS(NUC_OP_CHUNK), to_slices);
+}

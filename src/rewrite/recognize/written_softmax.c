@@ -411,13 +411,7 @@ static struct nuc_node *rewritten(struct nuc_graph *g, struct nuc_formulas *form
 static bool rewrite_all(struct nuc_graph *g, struct nuc_formulas *formulas)
 {
     uint32_t count;
-    struct nuc_node **nodes =
-        nuc_collect(g,
-                    NUC_OPS(NUC_OP_LOG, NUC_OP_LOG2, NUC_OP_LOG10, NUC_OP_LOG1P, NUC_OP_EXP, NUC_OP_ADD, NUC_OP_SUB,
-                            NUC_OP_MUL, NUC_OP_DIV, NUC_OP_POW, NUC_OP_POW_SCALAR, NUC_OP_RECIPROCAL, NUC_OP_WHERE,
-                            NUC_OP_LOGIT, NUC_OP_CLAMP, NUC_OP_SLICE, NUC_OP_BMM, NUC_OP_CONV2D, NUC_OP_LINEAR,
-                            NUC_OP_MEAN_DIM, NUC_OP_SUM_DIM, NUC_OP_AMAX, NUC_OP_AMIN),
-                    &count);
+    struct nuc_node **nodes = nuc_collect(g, NULL, &count);
     bool changed = false;
 
     for (uint32_t i = count; i-- > 0;) {
