@@ -247,6 +247,20 @@ static struct nuc_node *sliced_part(const struct nuc_node *slice, const struct n
     return NULL;
 }
 
+/* All elements of x in their order, as the mean of an image is strided to say that it is contiguous. */
+static bool strides_nothing(const struct nuc_node *as_strided, const struct nuc_meta *x)
+{
+    const struct nuc_arg *strides = nuc_arg_at(as_strided, NUC_ARG(AS_STRIDED, stride));
+    int64_t stride = 1;
+
+    for (uint32_t d = x->rank; d > 0; stride *= x->sizes[--d]) {
+        if (strides->kind != NUC_ARG_INTS || strides->count != x->rank ||
+            (x->sizes[d - 1] != 1 && strides->u.ints[d - 1] != stride))
+            return false;
+    }
+    return nuc_integer(as_strided, NUC_ARG(AS_STRIDED, storage_offset), 0) == 0;
+}
+
 static bool fold_idle(struct nuc_graph *g, struct nuc_node *move)
 {
     bool is_list = move->op == NUC_OP_CAT && move->args[NUC_SELF].count == 1;
@@ -256,7 +270,8 @@ static bool fold_idle(struct nuc_graph *g, struct nuc_node *move)
 
     x = part != NULL ? part : x;
     if (x == NULL || is_output(move) || x->vals[0].dtype != move->vals[0].dtype ||
-        !nuc_same_sizes(&x->vals[0], &move->vals[0]))
+        !nuc_same_sizes(&x->vals[0], &move->vals[0]) ||
+        (move->op == NUC_OP_AS_STRIDED && !(nuc_is_contiguous(&x->vals[0]) && strides_nothing(move, &x->vals[0]))))
         return false;
     bool permutes = permutation_of(move, move->vals[0].rank, dims);
     for (uint32_t d = 0; permutes && d < move->vals[0].rank; d++) {
@@ -305,7 +320,7 @@ bool nuc_fold_idle_moves(struct nuc_graph *g)
 
     return nuc_rewrite_each(g,
                             NUC_OPS(NUC_OP_VIEW, NUC_OP_RESHAPE, NUC_OP_FLATTEN, NUC_OP_EXPAND, NUC_OP_PERMUTE,
-                                    NUC_OP_SLICE, NUC_OP_CAT),
+                                    NUC_OP_SLICE, NUC_OP_CAT, NUC_OP_AS_STRIDED),
                             fold_idle) ||
            changed;
 }
