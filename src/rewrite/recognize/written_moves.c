@@ -129,6 +129,22 @@ static bool permutation_of(const struct parts *p, struct permutation *out)
     return true;
 }
 
+/* Rows that stay rows keep their dimension, which norms and layers are told by. */
+static void keep_rows(struct permutation *p, const struct nuc_meta *in, const struct nuc_meta *out, uint32_t most)
+{
+    int64_t row = in->rank > 0 && out->rank > 0 ? in->sizes[in->rank - 1] : 1;
+    uint32_t last = p->count - 1;
+
+    if (p->count < 2 || p->count >= most || p->order[last] != last || row <= 1 || out->sizes[out->rank - 1] != row ||
+        p->from[last] == row || p->from[last] % row != 0)
+        return;
+    p->from[last] /= row;
+    p->to[last] /= row;
+    p->from[p->count] = p->to[p->count] = row;
+    p->order[p->count] = p->count;
+    p->count++;
+}
+
 /*
  * Dimensions of parts in the order `order`, of which part i holds those of m from first[i] on. Those of size 1 stay
  * where they are.
@@ -263,6 +279,7 @@ static bool join(struct nuc_graph *g, struct nuc_node *last)
     merge(&p);
     if (count < 2 || !permutation_of(&p, &order))
         return false;
+    keep_rows(&order, &x->vals[0], &last->vals[0], most);
     uint32_t takes = n_operators(&x->vals[0], &last->vals[0], &order, &rank);
     if (takes >= count || rank > most || !may_become(last, x, takes))
         return false;
