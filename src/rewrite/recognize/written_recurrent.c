@@ -499,8 +499,11 @@ static int likeness(const struct cell *c, const struct part *p)
 
     if (p->step != NULL)
         return -1;
-    if (nuc_is_item(input, 1) && from->op == c->op)
-        return 2;
+    if (nuc_is_item(input, 1) && from->op == c->op) {
+        /* A layer that is given another weight for its state is the one below. */
+        const struct nuc_node *weight = nuc_recurrent_of(from).params[1];
+        return nuc_is_static(weight) && weight != p->rows.weight ? 0 : 2;
+    }
     return input->op == NUC_OP_GETITEM || input->op == NUC_OP_SLICE || input->op == NUC_OP_ZEROS ||
            input->op == NUC_OP_FULL || nuc_is_static(input);
 }
