@@ -241,7 +241,9 @@ static bool seems_worth(const struct widening *w, double takes, double left)
 static bool find_worth(const struct widening *w, bool beyond, bool found, bool *wide, struct outcome *out)
 {
     const uint32_t n_ids = w->m->graph->next_id;
-    const double most = beyond ? MOST_TIMES_BEYOND * (double)w->int8.cycles : (double)INFINITY;
+    /* Where nothing is looked for up to a fair error, what goes beyond it stands for that, too. */
+    const bool goes_all_the_way = w->m->settings->narrow && w->int8.error > NUC_FAIR_ERROR;
+    const double most = beyond && !goes_all_the_way ? MOST_TIMES_BEYOND * (double)w->int8.cycles : (double)INFINITY;
     double estimated = most_cycles(w), left = 0;
     bool *trial = nuc_alloc_array(w->m->c->cx, n_ids, sizeof *trial),
          *last = nuc_copy(w->m->c->cx, wide, n_ids * sizeof *last);
