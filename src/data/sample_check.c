@@ -69,12 +69,10 @@ static bool warn_of_input(const struct nuc_sample_check *s, size_t i)
     else if (largest > LARGE)
         nuc_warn(cx, "%s: input '%s' has values up to %.2g: normalise the samples as those of the training were", file,
                  name, largest);
-    else if (nuc_may_be_image(&s->samples->inputs[i]) && !r->fraction && r->least >= 0 && r->most > 127 &&
+    else if (nuc_may_be_image(&s->samples->inputs[i]) && r->least >= 0 && r->most > (r->fraction ? 250 : 127) &&
              r->most <= 255)
-        nuc_warn(cx,
-                 "%s: input '%s' has whole numbers of 0 to 255, as pixels: divide them by 255 if those of the "
-                 "training were",
-                 file, name);
+        nuc_warn(cx, "%s: input '%s' has %s of 0 to 255, as pixels: divide them by 255 if those of the training were",
+                 file, name, r->fraction ? "values" : "whole numbers");
     else
         return false;
     return true;

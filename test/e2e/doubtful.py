@@ -57,6 +57,7 @@ COMPILED = [  # what, arrays, exit code, text
     ('as it is', few, 0, None),
     ('NaN', changed(few, one, numpy.nan), 1, 'in calibration sample 3'),
     ('infinity', changed(few, one, numpy.inf), 0, 'has infinity (1), the first in sample 3'),
+    ('pixels', few * 255, 0, 'has values of 0 to 255, as pixels'),
     ('one sample', few[:1], 0, 'one sample: ranges are those of it alone'),
     ('samples of one class', {'input': few, 'label': numpy.full(len(few), 3)}, 0, 'samples are of one class'),
 ]
