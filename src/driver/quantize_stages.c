@@ -308,6 +308,11 @@ void nuc_quantize_model(struct nuc_job *j)
     j->m = nuc_model_after(prepared, nuc_quantize_convert(prepared->calibration));
     j->m->graph->call_spec = prepared->graph->call_spec;
     j->m->measured = nuc_quantize_measured(prepared->calibration);
+    for (size_t i = 0; j->m->measured != NULL && i < j->m->measured->n_outputs; i++) {
+        const char *name = nuc_output_name(prepared, i);
+        if (name != NULL)
+            j->m->measured->outputs[i].name = name;
+    }
 }
 
 /* ---- observers ---- */

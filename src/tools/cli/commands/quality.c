@@ -92,7 +92,7 @@ void cli_print_quality(const struct nuc_compiler *c)
         if (n == 1)
             cli_print_row("SQNR", "%s%s", worst_db, samples);
         else
-            cli_print_row("SQNR", "%s %s, the worst of %zu outputs%s", name, worst_db, n, samples);
+            cli_print_row("SQNR", "%s %s, worst of %zu,%s", name, worst_db, n, samples);
     }
 }
 
