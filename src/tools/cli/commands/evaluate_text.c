@@ -193,18 +193,31 @@ static void print_disagreements(const struct nuc_evaluation *e)
     }
 }
 
+/* Several outputs may be of different units, in which the largest hides the others. */
 static void print_total(const struct nuc_evaluation *e)
 {
     char db[32];
+    const struct nuc_output_score *worst = NULL;
     size_t n_real = 0;
 
-    for (size_t i = 0; i < e->n_outputs; i++)
-        n_real += !e->outputs[i].is_integer;
-    if (!e->has_reference || n_real == 0)
+    for (size_t i = 0; i < e->n_outputs; i++) {
+        const struct nuc_output_score *o = &e->outputs[i];
+        if (o->is_integer)
+            continue;
+        worst = worst == NULL || o->deviation.sqnr_db < worst->deviation.sqnr_db ? o : worst;
+        n_real++;
+    }
+    if (!e->has_reference || worst == NULL)
         return;
     double total = nuc_total_sqnr(e);
     cli_decibel_text(total, db, sizeof db);
-    cli_printf("%-22s %7s%s\n", "SQNR", db, isinf(total) ? "" : " dB");
+    cli_printf("%-22s %7s%s", "SQNR", db, isinf(total) ? "" : " dB");
+    if (n_real > 1 && worst->deviation.sqnr_db < total) {
+        cli_decibel_text(worst->deviation.sqnr_db, db, sizeof db);
+        cli_printf(" of all %zu, %s%s of '%.22s'", n_real, db, isinf(worst->deviation.sqnr_db) ? "" : " dB",
+                   worst->name);
+    }
+    cli_printf("\n");
 }
 
 static void print_step(const struct nuc_step_score *s, const char *what)
