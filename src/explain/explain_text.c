@@ -239,12 +239,15 @@ static void add_alternatives(struct nuc_text *out, const struct nuc_explanation 
     const struct nuc_alternatives *w = e->weighed;
     struct nuc_context *cx = out->cx;
     uint64_t most = 0;
+    uint32_t n_shown = 0;
 
-    if (w == NULL || w->count < 2)
+    for (uint32_t i = 0; w != NULL && i < w->count; i++)
+        most = w->list[i].is_chosen ? w->list[i].cycles : most;
+    for (uint32_t i = 0; w != NULL && i < w->count; i++)
+        n_shown += is_shown_form(w, i, most);
+    if (n_shown < 2)
         return;
     nuc_text_addf(out, "\nforms that were measured before one was chosen:\n");
-    for (uint32_t i = 0; i < w->count; i++)
-        most = w->list[i].is_chosen ? w->list[i].cycles : most;
     for (uint32_t i = 0; i < w->count; i++) {
         const struct nuc_alternative *a = &w->list[i];
         if (!is_shown_form(w, i, most))
