@@ -229,13 +229,18 @@ static bool is_borne_out(const struct attempt *of, const struct attempt *over)
     return sum * sum * (NUC_COMPARED_PARTS - 1) >= 4 * (squares * NUC_COMPARED_PARTS - sum * sum);
 }
 
-static double gain_db(const struct attempt *of, const struct attempt *over)
+static double more_db(const struct attempt *of, const struct attempt *over)
 {
     double a = nuc_noise_db(of->figures.noise), b = nuc_noise_db(over->figures.noise);
 
     if (isnan(a) || isnan(b))
         return isnan(b) && !isnan(a) ? (double)INFINITY : isnan(a) && !isnan(b) ? -(double)INFINITY : 0;
-    return (isinf(a) && isinf(b)) || !is_borne_out(of, over) ? 0 : a - b;
+    return isinf(a) && isinf(b) ? 0 : a - b;
+}
+
+static double gain_db(const struct attempt *of, const struct attempt *over)
+{
+    return is_borne_out(of, over) ? more_db(of, over) : 0;
 }
 
 static double saving(double of, double over)
@@ -530,11 +535,21 @@ static size_t search(struct tuning *t)
 /* ---- the result ---- */
 
 /* By a least gain at least. */
+static bool saves_over(const struct attempt *a, const struct attempt *than)
+{
+    return saving((double)a->figures.cycles, (double)than->figures.cycles) >= LEAST_GAIN ||
+           saving((double)a->figures.memory, (double)than->figures.memory) >= LEAST_GAIN;
+}
+
 static bool gains_over(const struct attempt *a, const struct attempt *than)
 {
-    return gain_db(a, than) >= LEAST_GAIN_DB ||
-           saving((double)a->figures.cycles, (double)than->figures.cycles) >= LEAST_GAIN ||
-           saving((double)a->figures.memory, (double)than->figures.memory) >= LEAST_GAIN;
+    return gain_db(a, than) >= LEAST_GAIN_DB || saves_over(a, than);
+}
+
+/* What is given up counts, borne out or not. */
+static bool loses_to(const struct attempt *a, const struct attempt *than)
+{
+    return more_db(than, a) >= LEAST_GAIN_DB || saves_over(than, a);
 }
 
 /* It compiled, and keeps the limits. */
@@ -548,7 +563,7 @@ static bool is_rivalled(const struct tuning *t, size_t i, size_t by, size_t best
 {
     const struct attempt *a = &t->attempts[i], *b = &t->attempts[by];
 
-    if (by == i || !counts(t, by) || gains_over(a, b))
+    if (by == i || !counts(t, by) || loses_to(b, a))
         return false;
     return gains_over(b, a) || by == best || (i != best && by < i);
 }
@@ -560,7 +575,7 @@ static size_t best_of(const struct tuning *t, size_t best)
 
     for (size_t i = 0; i < t->n_trials && counts(t, best); i++) {
         bool same = counts(t, i) && a[i].options.io == a[best].options.io;
-        if (same && gains_over(&a[i], &a[best]) && !gains_over(&a[best], &a[i]))
+        if (same && gains_over(&a[i], &a[best]) && !loses_to(&a[i], &a[best]))
             best = i;
     }
     return best;

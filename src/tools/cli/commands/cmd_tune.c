@@ -203,7 +203,7 @@ static int print_result(struct nuc_compiler *c, const struct cli_args *args, con
     if (!args->quiet) {
         cli_printf("* best   + every other one is worse in SQNR, cycles or memory\n");
         if (has_doubtful_gain(r))
-            cli_printf("more dB than the best one's: no gain, the samples compared differ about it by more\n");
+            cli_printf("more dB than the best one's is no gain: samples differ about it by more\n");
         if (r->calibrated_on)
             cli_printf("%zu trials, compared on the sample that calibrates: give others with --dataset\n", r->n_trials);
         else if (r->split)
