@@ -15,9 +15,11 @@ struct making {
     bool *is_part;                   /* by node id: a concatenation reads it */
     bool *has_place;                 /* by node id: it is written into the result of a concatenation */
     const struct nuc_node **compute; /* by node id: the compute node with which a node is placed; NULL: none */
-    const struct nuc_node **origin;  /* by node id: the value of which a compute node is a function; NULL: of none */
-    const struct nuc_node **into;    /* by node id: a compute node of the same item, NULL: it stands for its item */
-    bool *is_part_of_kernel;         /* by node id: the compute node takes the NPU nothing of its own */
+    const struct nuc_node **placed;  /* compute nodes that are not refused, in the order of the graph */
+    uint32_t n_placed;
+    const struct nuc_node **origin; /* by node id: the value of which a compute node is a function; NULL: of none */
+    const struct nuc_node **into;   /* by node id: a compute node of the same item, NULL: it stands for its item */
+    bool *is_part_of_kernel;        /* by node id: the compute node takes the NPU nothing of its own */
 };
 
 static void find_compute_nodes(struct making *k)
@@ -25,10 +27,13 @@ static void find_compute_nodes(struct making *k)
     struct nuc_graph *g = k->m->g;
 
     k->compute = nuc_alloc_array(g->cx, (size_t)g->next_id + 1, sizeof *k->compute);
+    k->placed = nuc_alloc_array(g->cx, (size_t)g->n_nodes + 1, sizeof *k->placed);
     for (const struct nuc_node *n = g->first; n != NULL; n = n->next) {
         const struct nuc_node *compute = nuc_follows_cluster(n) ? n->cluster : n;
         if (nuc_is_call(n) && compute != NULL && nuc_op_kind(compute->op) != NUC_KIND_GRAPH)
             k->compute[n->id] = compute;
+        if (k->compute[n->id] == n && !k->refused[n->id])
+            k->placed[k->n_placed++] = n;
     }
 }
 
@@ -105,9 +110,9 @@ static uint32_t varying_operands(const struct nuc_node *node, const struct nuc_n
 static void find_functions(struct making *k)
 {
     k->origin = nuc_alloc_array(k->m->g->cx, (size_t)k->m->g->next_id + 1, sizeof *k->origin);
-    for (const struct nuc_node *n = k->m->g->first; n != NULL; n = n->next) {
-        const struct nuc_node *operands[2];
-        uint32_t count = k->compute[n->id] == n && is_placed(k, n) ? varying_operands(n, operands) : 0;
+    for (uint32_t i = 0; i < k->n_placed; i++) {
+        const struct nuc_node *n = k->placed[i], *operands[2];
+        uint32_t count = varying_operands(n, operands);
         if (count == 0 || nuc_is_static(operands[0]) || elements_of(operands[0]) != elements_of(n))
             continue;
         const struct nuc_node *origin = origin_of(k, operands[0]);
@@ -213,10 +218,9 @@ static void join_nodes(struct making *k)
     k->into = nuc_alloc_array(g->cx, (size_t)g->next_id + 1, sizeof *k->into);
     k->is_part_of_kernel = nuc_alloc_array(g->cx, (size_t)g->next_id + 1, sizeof(bool));
     bool *has_kernel = nuc_alloc_array(g->cx, (size_t)g->next_id + 1, sizeof *has_kernel);
-    for (const struct nuc_node *n = g->first; n != NULL; n = n->next) {
-        if (k->compute[n->id] != n || !is_placed(k, n))
-            continue;
-        const struct nuc_node *weight = n->op == NUC_OP_PERMUTE ? quantized_operand(n, NUC_SELF) : NULL, *reader = NULL;
+    for (uint32_t i = 0; i < k->n_placed; i++) {
+        const struct nuc_node *n = k->placed[i], *reader = NULL;
+        const struct nuc_node *weight = n->op == NUC_OP_PERMUTE ? quantized_operand(n, NUC_SELF) : NULL;
         if (nuc_op_family(n->op) == NUC_FAMILY_PAD)
             reader = only_reader(k, n, is_window);
         else if (weight != NULL && nuc_is_static(weight))
@@ -231,9 +235,9 @@ static void join_nodes(struct making *k)
             join_readers(k, n);
     }
     for (int round = 0; round < 2; round++) {
-        for (const struct nuc_node *n = g->first; n != NULL; n = n->next) {
-            if (k->compute[n->id] != n || !is_placed(k, n) || k->is_part_of_kernel[n->id] ||
-                (k->origin[n->id] != NULL) != (round == 1))
+        for (uint32_t i = 0; i < k->n_placed; i++) {
+            const struct nuc_node *n = k->placed[i];
+            if (k->is_part_of_kernel[n->id] || (k->origin[n->id] != NULL) != (round == 1))
                 continue;
             bool *has = &has_kernel[leader_of(k, n)->id];
             k->is_part_of_kernel[n->id] = round == 1 && *has;
@@ -262,10 +266,8 @@ static void find_items(struct making *k)
     m->items = nuc_alloc_array(g->cx, (size_t)g->n_nodes + 1, sizeof *m->items);
     m->item_of = nuc_alloc_array(g->cx, (size_t)g->next_id + 1, sizeof *m->item_of);
     memset(m->item_of, 0xFF, ((size_t)g->next_id + 1) * sizeof *m->item_of);
-    for (const struct nuc_node *n = g->first; n != NULL; n = n->next) {
-        if (is_placed(k, n) && k->compute[n->id] == n)
-            m->item_of[n->id] = item_at(k, n);
-    }
+    for (uint32_t i = 0; i < k->n_placed; i++)
+        m->item_of[k->placed[i]->id] = item_at(k, k->placed[i]);
     for (const struct nuc_node *n = g->first; n != NULL; n = n->next) {
         if (is_placed(k, n))
             m->item_of[n->id] = m->item_of[k->compute[n->id]->id];
@@ -308,9 +310,10 @@ static const struct nuc_node *viewed(const struct making *k, const struct nuc_no
 /* Values that a concatenation reads, also as views. */
 static void find_parts(struct making *k)
 {
-    for (const struct nuc_node *n = k->m->g->first; n != NULL; n = n->next) {
+    for (uint32_t i = 0; i < k->n_placed; i++) {
+        const struct nuc_node *n = k->placed[i];
         struct nuc_cursor at = {0, 0};
-        if (nuc_op_family(n->op) != NUC_FAMILY_CAT || !is_placed(k, n))
+        if (nuc_op_family(n->op) != NUC_FAMILY_CAT)
             continue;
         for (const struct nuc_node *in = nuc_next_input(n, &at); in != NULL; in = nuc_next_input(n, &at)) {
             const struct nuc_node *value = nuc_is_dequantize(in) ? nuc_arg_node(in, NUC_SELF) : in;
