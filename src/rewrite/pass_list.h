@@ -27,6 +27,7 @@ bool nuc_chunk_to_slices(struct nuc_graph *g);
 /* A convolution in 2 to this many groups becomes one per group: the reference's limit. */
 #define NUC_MAX_SPLIT_GROUPS 10
 bool nuc_split_group_conv(struct nuc_graph *g);
+bool nuc_split_group_conv_as_reference(struct nuc_graph *g);
 /* A recurrent layer of several layers becomes a chain of single ones. */
 bool nuc_split_recurrent(struct nuc_graph *g);
 /* Cells of recurrent layers that are written out become layers of one step. */

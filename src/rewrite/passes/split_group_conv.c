@@ -81,7 +81,23 @@ static bool split_conv(struct nuc_graph *g, struct nuc_node *conv)
     return true;
 }
 
+/* Several channels of one each, as the spatial filters of EEGNet: a depthwise convolution, which forms take whole. */
+static bool split_unless_depthwise(struct nuc_graph *g, struct nuc_node *conv)
+{
+    const struct nuc_conv_args *args = nuc_conv_args(conv->op);
+    const struct nuc_meta *in = &nuc_operand(g, conv, NUC_CONV_INPUT)->vals[0];
+
+    return (in->rank < args->spatial + 1 ||
+            in->sizes[in->rank - args->spatial - 1] != nuc_integer(conv, args->groups, 1)) &&
+           split_conv(g, conv);
+}
+
 bool nuc_split_group_conv(struct nuc_graph *g)
+{
+    return nuc_rewrite_each(g, NUC_OPS(NUC_OP_CONV1D, NUC_OP_CONV2D), split_unless_depthwise);
+}
+
+bool nuc_split_group_conv_as_reference(struct nuc_graph *g)
 {
     return nuc_rewrite_each(g, NUC_OPS(NUC_OP_CONV1D, NUC_OP_CONV2D), split_conv);
 }
