@@ -49,7 +49,7 @@ static const struct work_case work_cases[] = {
      4600 + 64 * 16 / 8 + 128 / 8, 3300 + 64 * 75, 1200 + 64 * 200},
     {PLACE("x", "2, 30") PLACE("w", "30, 4") "%r = edge.aten.mm.default(%x, %w) : float32[2, 4]\n%output = "
                                              "output([%r])\n",
-     240, 4600 + 2 * 8 * 32 / 64 + (60 + 120 + 8 + 7) / 8, CYCLES(2600 + 1.2 * 240 + 38 * 8), 1200 + 1800},
+     240, 4600 + 2 * 8 * 32 / 64 + (60 + 120 + 8 + 7) / 8, CYCLES(2600 + 1.93 * 240 + 60 * 8), 1200 + 1800},
     {PLACE("x", "2, 32") "%r = edge.aten.relu.default(%x) : float32[2, 32]\n%output = output([%r])\n", 0,
      4600 + 8 + 128 / 8, 625 + 64 * 6, 1200 + 64 * 30},
     {PLACE("x", "2, 32") "%r = edge.aten.exp.default(%x) : float32[2, 32]\n%output = output([%r])\n", 0,
