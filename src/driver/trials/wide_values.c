@@ -153,18 +153,18 @@ static double whole(double error)
  * where few samples make most of the error, that of the others is the better evidence; or in each of many samples, of
  * which one that gains far more makes both means doubtful. Of errors as `of` has them.
  */
-static bool gains(const struct outcome *with, const struct outcome *without, double factor, double (*of)(double))
+static bool gains(const struct outcome *with, const struct outcome *without, double factor)
 {
     double linear[NUC_CHOICE_MOST], logarithmic[NUC_CHOICE_MOST], least = (double)INFINITY;
     size_t n = with->n_samples < without->n_samples ? with->n_samples : without->n_samples;
 
     for (size_t k = 0; k < n; k++) {
-        double before = of(without->errors[k]) / factor, after = of(with->errors[k]);
+        double before = whole(without->errors[k]) / factor, after = whole(with->errors[k]);
         linear[k] = before - after;
         logarithmic[k] = log(before / after);
         least = fmin(least, logarithmic[k]);
     }
-    return of(without->error) > factor * of(with->error) &&
+    return whole(without->error) > factor * whole(with->error) &&
            (nuc_sure_gain(linear, n, SURE) > 0 || nuc_sure_gain(logarithmic, n, SURE) > 0 || (n >= MANY && least > 0));
 }
 
@@ -210,13 +210,13 @@ static bool fits(const struct widening *w, const struct outcome *o)
     return o->memory <= w->m->settings->o.memory_budget || o->memory <= w->int8.memory;
 }
 
-/* Unless the user asks for int16: the first surely gains what is worth looking for, and what its cycles have to. */
+/* Unless the user asks for int16: surely gains what is worth looking for, and in the mean what its cycles have to. */
 static bool pays(const struct widening *w, const struct outcome *with, const struct outcome *without)
 {
     return fits(w, with) &&
            gains(with, without,
-                 nuc_worthwhile(w->int8.error, w->search != NULL && nuc_width_goes_beyond(w->search), false), whole) &&
-           gains(with, without, nuc_price(with->cycles, without->cycles), nuc_felt);
+                 nuc_worthwhile(w->int8.error, w->search != NULL && nuc_width_goes_beyond(w->search), false)) &&
+           is_worth_more(with, without);
 }
 
 /* Beyond the cycles of int8: what no error at all would be worth. */
@@ -294,7 +294,7 @@ static bool find_mixed(const struct widening *w, bool *wide, struct outcome *out
             !try_widths(w->m, trial, w->width, true, &tried))
             break;
         double more = (double)tried.cycles - (double)w->int8.cycles;
-        if (more <= limit && fits(w, &tried) && gains(&tried, out, found ? 1 : NUC_NOTICED, whole)) {
+        if (more <= limit && fits(w, &tried) && gains(&tried, out, found ? 1 : NUC_NOTICED)) {
             memcpy(wide, trial, n_ids * sizeof *wide);
             *out = tried;
             found = true;
@@ -403,7 +403,7 @@ static bool keep_regions(const struct widening *w, const uint32_t *of, uint32_t 
         *all = without;
         left--;
     }
-    return left > 0 && (!is_mixed(w->m) || gains(all, &w->int8, NUC_NOTICED, whole));
+    return left > 0 && (!is_mixed(w->m) || gains(all, &w->int8, NUC_NOTICED));
 }
 
 /* ---- what is said about it ---- */
