@@ -158,8 +158,8 @@ static void what_was_measured_is_explained(void **state)
     }
     assert_int_equal(n_chosen, 1);
     assert_int_equal(nuc_explain(quantized, NULL, &result), NUC_OK);
-    assert_non_null(strstr(result.text, "forms that were measured before one was chosen:\nthe CPU in float "));
-    assert_non_null(strstr(result.text, " dB  chosen\n"));
+    /* The other one takes more cycles for less, so that there is nothing to compare. */
+    assert_null(strstr(result.text, "forms that were measured"));
     assert_non_null(
         strstr(result.text, "computed on the CPU in float, which\n                trials on samples chose\n"));
 
