@@ -53,7 +53,7 @@ double nuc_function_number(const struct nuc_function_step *step, const double *p
 void nuc_function_run(const struct nuc_function *f, struct nuc_function_scales *scales, double results[256]);
 
 /* Of the function rounded once, steps of the output. */
-#define NUC_FUNCTION_MAX_STEPS_OFF 2.0
+#define NUC_FUNCTION_MAX_STEPS_OFF 1.0
 
 /*
  * Mean squared error of the results over that of the function rounded once, input rounding included in both, in dB. The
