@@ -153,18 +153,18 @@ static double whole(double error)
  * where few samples make most of the error, that of the others is the better evidence; or in each of many samples, of
  * which one that gains far more makes both means doubtful. Of errors as `of` has them.
  */
-static bool gains(const struct outcome *with, const struct outcome *without, double factor)
+static bool gains(const struct outcome *with, const struct outcome *without, double factor, double (*of)(double))
 {
     double linear[NUC_CHOICE_MOST], logarithmic[NUC_CHOICE_MOST], least = (double)INFINITY;
     size_t n = with->n_samples < without->n_samples ? with->n_samples : without->n_samples;
 
     for (size_t k = 0; k < n; k++) {
-        double before = whole(without->errors[k]) / factor, after = whole(with->errors[k]);
+        double before = of(without->errors[k]) / factor, after = of(with->errors[k]);
         linear[k] = before - after;
         logarithmic[k] = log(before / after);
         least = fmin(least, logarithmic[k]);
     }
-    return whole(without->error) > factor * whole(with->error) &&
+    return of(without->error) > factor * of(with->error) &&
            (nuc_sure_gain(linear, n, SURE) > 0 || nuc_sure_gain(logarithmic, n, SURE) > 0 || (n >= MANY && least > 0));
 }
 
@@ -210,13 +210,17 @@ static bool fits(const struct widening *w, const struct outcome *o)
     return o->memory <= w->m->settings->o.memory_budget || o->memory <= w->int8.memory;
 }
 
-/* Unless the user asks for int16: surely gains what is worth looking for, and in the mean what its cycles have to. */
+/*
+ * Unless the user asks for int16: the first surely gains what is worth looking for, and what its cycles have to; in the
+ * mean twice the decibels of that are enough, since one sample of few that gains less says little.
+ */
 static bool pays(const struct widening *w, const struct outcome *with, const struct outcome *without)
 {
-    return fits(w, with) &&
-           gains(with, without,
-                 nuc_worthwhile(w->int8.error, w->search != NULL && nuc_width_goes_beyond(w->search), false)) &&
-           is_worth_more(with, without);
+    const bool beyond = w->search != NULL && nuc_width_goes_beyond(w->search);
+    const double price = nuc_price(with->cycles, without->cycles);
+
+    return fits(w, with) && gains(with, without, nuc_worthwhile(w->int8.error, beyond, false), whole) &&
+           (gains(with, without, price, nuc_felt) || nuc_felt(without->error) > price * price * nuc_felt(with->error));
 }
 
 /* Beyond the cycles of int8: what no error at all would be worth. */
@@ -294,7 +298,7 @@ static bool find_mixed(const struct widening *w, bool *wide, struct outcome *out
             !try_widths(w->m, trial, w->width, true, &tried))
             break;
         double more = (double)tried.cycles - (double)w->int8.cycles;
-        if (more <= limit && fits(w, &tried) && gains(&tried, out, found ? 1 : NUC_NOTICED)) {
+        if (more <= limit && fits(w, &tried) && gains(&tried, out, found ? 1 : NUC_NOTICED, whole)) {
             memcpy(wide, trial, n_ids * sizeof *wide);
             *out = tried;
             found = true;
@@ -403,7 +407,7 @@ static bool keep_regions(const struct widening *w, const uint32_t *of, uint32_t 
         *all = without;
         left--;
     }
-    return left > 0 && (!is_mixed(w->m) || gains(all, &w->int8, NUC_NOTICED));
+    return left > 0 && (!is_mixed(w->m) || gains(all, &w->int8, NUC_NOTICED, whole));
 }
 
 /* ---- what is said about it ---- */
