@@ -17,6 +17,7 @@
 #include <math.h>
 
 #include "eval/eval.h"
+#include "eval/eval_call.h"
 #include "rewrite/passes.h"
 
 /* What the cases of a file run. */
@@ -52,19 +53,20 @@ static inline void fill_constants(struct nuc_graph *g)
     }
 }
 
-/* Inputs by position; bytes of an int8 input. */
+/* Inputs by position: integers of up to 100, and truths. */
 static inline const void *input_values(struct nuc_graph *g, const struct nuc_node *input, uint32_t position)
 {
-    size_t count = (size_t)nuc_elements(&input->vals[0]);
+    const struct nuc_meta *m = &input->vals[0];
+    size_t count = (size_t)nuc_elements(m);
     float *values = nuc_alloc_array(g->cx, count, sizeof *values);
 
     fill_values(values, count, position + 77, -1.0f, 2.0f);
-    if (input->vals[0].dtype == NUC_F32)
+    if (m->dtype == NUC_F32)
         return values;
-    int8_t *bytes = nuc_alloc(g->cx, count);
+    void *data = nuc_alloc(g->cx, nuc_bytes(m));
     for (size_t i = 0; i < count; i++)
-        bytes[i] = (int8_t)(values[i] * 100.0f);
-    return bytes;
+        nuc_eval_store_number(m->dtype, data, i, m->dtype == NUC_BOOL ? values[i] > 0 : (double)values[i] * 100);
+    return data;
 }
 
 /* Results of the graph, one array per result. */
