@@ -1,5 +1,6 @@
 /* Rows are chosen and built, patterns recognized and rewritten. */
 #include "rewrite/formula/term.h"
+#include "rewrite/insert.h"
 #include "rewrite/recognize/written.h"
 
 const struct nuc_formula_row *nuc_formula_of(struct nuc_formulas *f, enum nuc_formula_use use, struct nuc_graph *g,
@@ -37,7 +38,9 @@ struct nuc_node *nuc_recognize(struct nuc_formulas *f, enum nuc_pattern_use use,
             !nuc_pattern_keeps_sizes(&s))
             continue;
         node->in_place = false;
-        return nuc_formula_value(&s, nuc_pattern_at(f, i)->result);
+        struct nuc_node *value = nuc_formula_value(&s, nuc_pattern_at(f, i)->result);
+        /* Dimensions of size 1 may have come from an operand that is gone. */
+        return nuc_insert_reshaped(g, node, value, node->vals[0].sizes, node->vals[0].rank);
     }
     return NULL;
 }

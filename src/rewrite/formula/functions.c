@@ -241,6 +241,29 @@ FUNCTION(finite)
     return nuc_bool_arg(nuc_is_finite(s->g, tensor(s, &args[0])));
 }
 
+FUNCTION(stays_float)
+{
+    const struct nuc_node *reached[64] = {tensor(s, &args[0])};
+    uint32_t count = 1;
+
+    for (uint32_t i = 0; i < count; i++) {
+        for (uint32_t k = 0; k < reached[i]->n_users; k++) {
+            const struct nuc_node *user = reached[i]->users[k];
+            enum nuc_family family = nuc_op_family(user->op);
+            if (user->op == NUC_OP_OUTPUT || family == NUC_FAMILY_CONV || family == NUC_FAMILY_MATRIX ||
+                family == NUC_FAMILY_NORM || family == NUC_FAMILY_RECURRENT)
+                continue;
+            for (uint32_t v = 0; v < user->n_vals; v++) {
+                if (user->vals[v].dtype != NUC_F32)
+                    return nuc_bool_arg(false);
+            }
+            if (count < sizeof reached / sizeof *reached)
+                reached[count++] = user;
+        }
+    }
+    return nuc_bool_arg(true);
+}
+
 /* The elements of a tensor of ints that is known when the model is compiled; none where it is not. */
 FUNCTION(known)
 {
@@ -574,6 +597,7 @@ const struct nuc_formula_function *nuc_formula_function(const char *name)
         {"static", 1, 1, call_static, "whether a tensor is a parameter, a buffer or a constant"},
         {"zero", 1, 1, call_zero, "whether a tensor is known to be zero everywhere"},
         {"finite", 1, 1, call_finite, "whether zero times a tensor is zero"},
+        {"stays_float", 1, 1, call_stays_float, "whether what reads a tensor computes floats, up to the next layers"},
         {"known", 1, 1, call_known, "elements of a constant of ints, or none"},
         {"element_value", 1, 1, call_element_value, "the number in a constant of one element"},
         {"folded", 1, 1, call_folded, "a constant, where a tensor is computed of constants alone"},
