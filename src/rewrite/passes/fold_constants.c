@@ -193,16 +193,6 @@ static bool permutation_of(const struct nuc_node *node, uint32_t rank, int64_t *
     return true;
 }
 
-/* The output has a value of its own. */
-static bool is_output(const struct nuc_node *node)
-{
-    for (uint32_t i = 0; i < node->n_users; i++) {
-        if (node->users[i]->op == NUC_OP_OUTPUT)
-            return true;
-    }
-    return false;
-}
-
 static bool fold_undone(struct nuc_graph *g, struct nuc_node *second)
 {
     struct nuc_node *first = nuc_arg_node(second, NUC_SELF);
@@ -215,7 +205,7 @@ static bool fold_undone(struct nuc_graph *g, struct nuc_node *second)
         if (a[b[d]] != d)
             return false;
     }
-    if (is_output(second))
+    if (nuc_feeds_output(second)) /* which has a value of its own */
         return false;
     nuc_replace_uses(g, second, nuc_arg_node(first, NUC_SELF), NULL);
     return true;
@@ -269,7 +259,7 @@ static bool fold_idle(struct nuc_graph *g, struct nuc_node *move)
     int64_t dims[NUC_MAX_RANK];
 
     x = part != NULL ? part : x;
-    if (x == NULL || is_output(move) || x->vals[0].dtype != move->vals[0].dtype ||
+    if (x == NULL || nuc_feeds_output(move) || x->vals[0].dtype != move->vals[0].dtype ||
         !nuc_same_sizes(&x->vals[0], &move->vals[0]) ||
         (move->op == NUC_OP_AS_STRIDED && !(nuc_is_contiguous(&x->vals[0]) && strides_nothing(move, &x->vals[0]))))
         return false;

@@ -234,16 +234,6 @@ static bool is_read_by_move(const struct nuc_node *node)
     return user != NULL && is_move(user);
 }
 
-/* Outputs have values of their own: what is made of x may be one. */
-static bool may_become(const struct nuc_node *last, const struct nuc_node *x, uint32_t n_operators)
-{
-    bool is_output = false;
-
-    for (uint32_t i = 0; i < last->n_users; i++)
-        is_output = is_output || last->users[i]->op == NUC_OP_OUTPUT;
-    return !is_output || n_operators > 0 || (x->n_users == 1 && nuc_is_call(x));
-}
-
 /* What the moves do, of which the last one comes first, and the dimensions that they permute at most. */
 static bool follow(struct parts *p, struct nuc_node *const *moves, uint32_t count, uint32_t *rank)
 {
@@ -281,8 +271,8 @@ static bool join(struct nuc_graph *g, struct nuc_node *last)
         return false;
     keep_rows(&order, &x->vals[0], &last->vals[0], most);
     uint32_t takes = n_operators(&x->vals[0], &last->vals[0], &order, &rank);
-    if (takes >= count || rank > most || !may_become(last, x, takes))
-        return false;
+    if (takes >= count || rank > most || (takes == 0 && nuc_feeds_output(last) && (x->n_users > 1 || !nuc_is_call(x))))
+        return false; /* an output has a value of its own */
     const char *name = last->name;
     uint32_t old_ids = g->next_id;
     struct nuc_node *value = moved(g, last, x, &order);
