@@ -5,9 +5,6 @@
 #include "npu/arrange/builder.h"
 #include "npu/support/support.h"
 
-/* LiteRT's TRANSPOSE takes tensors up to this rank. */
-#define MAX_TRANSPOSE_RANK 6
-
 /* ---- permutations ---- */
 
 void nuc_perm_to_first(int32_t *perm, uint32_t rank)
@@ -97,16 +94,54 @@ bool nuc_ltb_can_transpose(const struct nuc_ltb *b, const int32_t *shape, const 
     return nuc_can_transpose(b->target, b->flavor, sizes, from, rank);
 }
 
+/* A permutation of neighbours that stay neighbours as one dimension each. */
+struct groups {
+    uint32_t count;
+    int32_t perm[NUC_MAX_RANK], from[NUC_MAX_RANK], to[NUC_MAX_RANK]; /* sizes */
+};
+
+static struct groups groups_of(const int32_t *shape, const int32_t *perm, uint32_t rank)
+{
+    struct groups g = {.count = 0};
+    int32_t first[NUC_MAX_RANK];
+
+    for (uint32_t i = 0; i < rank; i++) {
+        if (i == 0 || perm[i] != perm[i - 1] + 1) {
+            first[g.count] = perm[i];
+            g.to[g.count++] = 1;
+        }
+        g.to[g.count - 1] *= shape[perm[i]];
+    }
+    for (uint32_t i = 0; i < g.count; i++) {
+        for (uint32_t k = 0; k < g.count; k++)
+            g.perm[i] += first[k] < first[i];
+        g.from[g.perm[i]] = g.to[i];
+    }
+    return g;
+}
+
 static void append(struct nuc_ltb *b, int32_t input, int32_t perm_tensor, int32_t output)
 {
     const struct nuc_lt_tensor *t = nuc_ltb_at(b, input);
 
-    if (t->rank > MAX_TRANSPOSE_RANK)
+    if (t->rank <= NUC_MAX_TRANSPOSE_RANK) {
+        nuc_ltb_op(b, NUC_LT_TRANSPOSE, (const int32_t[]){input, perm_tensor}, 2, output);
+        return;
+    }
+    struct groups g =
+        groups_of(t->shape, (const int32_t *)(const void *)nuc_ltb_at(b, perm_tensor)->data.data, t->rank);
+    if (g.count > NUC_MAX_TRANSPOSE_RANK)
         nuc_fail(b->cx, NUC_UNSUPPORTED,
                  "%s: the value '%s' of rank %u has to be transposed, the NPU does so up to "
                  "rank %d: reshape it to fewer dimensions",
-                 b->model->file, t->name, t->rank, MAX_TRANSPOSE_RANK);
-    nuc_ltb_op(b, NUC_LT_TRANSPOSE, (const int32_t[]){input, perm_tensor}, 2, output);
+                 b->model->file, t->name, t->rank, NUC_MAX_TRANSPOSE_RANK);
+    int32_t from = nuc_ltb_duplicate(b, input, "_grouped", false);
+    int32_t to = nuc_ltb_duplicate(b, output, "_grouped", false);
+    nuc_ltb_set_shape(b, from, g.from, g.count);
+    nuc_ltb_set_shape(b, to, g.to, g.count);
+    nuc_ltb_reshape(b, input, from);
+    append(b, from, nuc_ltb_list(b, "perm", g.perm, g.count), to);
+    nuc_ltb_reshape(b, to, output);
 }
 
 void nuc_ltb_transpose(struct nuc_ltb *b, int32_t input, int32_t output, const int32_t *perm)

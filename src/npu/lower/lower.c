@@ -1,5 +1,7 @@
 #include "npu/lower/lower.h"
 
+#include <string.h>
+
 #include "npu/arrange/arrange.h"
 #include "npu/arrange/tidy.h"
 #include "npu/lower/lowering.h"
@@ -139,13 +141,15 @@ static int32_t convert(struct nuc_ltb *b, int32_t inner, bool is_input)
     nuc_ltb_set_shape(b, outer, c.outer_shape, nuc_ltb_at(b, inner)->rank);
     b->notes[outer].format = NUC_LTB_CHANNELS_FIRST;
     if (is_input) {
-        nuc_ltb_transpose(b, outer, inner, c.to_last);
-        /* Moves the operator appended last to the front: a transpose of an input runs before everything. */
         struct nuc_lt_subgraph *s = nuc_ltb_graph(b);
-        struct nuc_lt_op last = s->ops[s->n_ops - 1];
-        for (uint32_t i = s->n_ops - 1; i > 0; i--)
-            s->ops[i] = s->ops[i - 1];
-        s->ops[0] = last;
+        uint32_t count = s->n_ops;
+        nuc_ltb_transpose(b, outer, inner, c.to_last);
+        /* What was appended moves to the front: a transpose of an input runs before everything. */
+        for (s = nuc_ltb_graph(b), count = s->n_ops - count; count > 0; count--) {
+            struct nuc_lt_op last = s->ops[s->n_ops - 1];
+            memmove(s->ops + 1, s->ops, (s->n_ops - 1) * sizeof last);
+            s->ops[0] = last;
+        }
     } else {
         nuc_ltb_transpose(b, inner, outer, c.to_first);
         b->notes[inner].channels_first = outer;

@@ -63,6 +63,14 @@ static bool permute_output(const struct nuc_rule_query *q)
     return nuc_is_effectively_static(nuc_arg_node(q->node, NUC_SELF)) || nuc_output_is_8bit(q);
 }
 
+static bool permute_rank(const struct nuc_rule_query *q)
+{
+    uint32_t rank = q->node->vals[0].rank;
+
+    return rank <= NUC_MAX_TRANSPOSE_RANK || nuc_is_effectively_static(nuc_arg_node(q->node, NUC_SELF)) ||
+           nuc_rule_report(q, nuc_rule_text(q, "up to %d", NUC_MAX_TRANSPOSE_RANK), "%u", rank);
+}
+
 static bool permute_not_static_alone(const struct nuc_rule_query *q)
 {
     return !nuc_is_alone(q->s, q->node) || !nuc_is_effectively_static(nuc_arg_node(q->node, NUC_SELF)) ||
@@ -194,6 +202,7 @@ const struct nuc_support_row nuc_shape_rows[] = {
      .no_op = NUC_NO_OP_BY_TRIAL,
      .ir = nuc_shared_quantization_ir,
      .target = RULES(
+         RULE("as many dimensions as the converter transposes, unless the input is static", permute_rank, 0),
          RULE("the input is static or quantized to int8 or uint8", permute_input, 1),
          RULE("the input is static, or the output is read by one quantize node of int8 or uint8", permute_output, 0)),
      .partition = RULES(

@@ -140,6 +140,9 @@ struct nuc_verdict nuc_check_parameters(const struct nuc_support *s, const struc
 /* The rules about the partition the node is in; s->partitions is set. */
 struct nuc_verdict nuc_check_partition(const struct nuc_support *s, const struct nuc_node *node);
 
+/* LiteRT's TRANSPOSE takes tensors up to this rank. */
+#define NUC_MAX_TRANSPOSE_RANK 6
+
 /*
  * The NPU transposes a tensor of these sizes: out[i] = in[perm[i]]. Without a kernel for it only when the order of the
  * data stays. In rule set sdk-3.1 also when two groups of dimensions, multiples of num_macs, change places like the

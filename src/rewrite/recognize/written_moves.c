@@ -1,11 +1,12 @@
 /*
  * Views and permutations in a row, as decomposed archives have them around products: all of them together permute parts
- * of dimensions once, with a view on either side where those parts are no dimensions.
+ * of dimensions once, with a view on either side where those parts are no dimensions, or more than the NPU permutes.
  */
 #include <string.h>
 
 #include "ir/args.h"
 #include "ir/axis_map.h"
+#include "npu/support/support.h"
 #include "rewrite/insert.h"
 #include "rewrite/pass_list.h"
 #include "rewrite/recognize/written.h"
@@ -92,11 +93,16 @@ static void merge(struct parts *p)
     p->count = count;
 }
 
-/* Whether dimensions but those of size 1 are parts of these sizes: those from first[i] on are part i. */
+/*
+ * Whether dimensions but those of size 1 are parts of these sizes: those from first[i] on are part i. Of no more
+ * dimensions than the NPU permutes.
+ */
 static bool are_dims(const int64_t *sizes, uint32_t count, const struct nuc_meta *m, uint32_t *first)
 {
     uint32_t d = 0;
 
+    if (m->rank > NUC_MAX_TRANSPOSE_RANK)
+        return false;
     for (uint32_t i = 0; i < count; i++) {
         int64_t size = 1;
         first[i] = d;
@@ -263,15 +269,19 @@ static bool join(struct nuc_graph *g, struct nuc_node *last)
         return false;
     for (struct nuc_node *n = before(last); n != NULL && count < MOST_MOVES; n = before(n))
         moves[count++] = n;
-    while (count > 1 && (!is_move(moves[count - 1]) || !follow(&p, moves, count, &most)))
+    while (count > 0 && (!is_move(moves[count - 1]) || !follow(&p, moves, count, &most)))
         count--;
+    if (count == 0)
+        return false;
+    bool is_large = most > NUC_MAX_TRANSPOSE_RANK;
     struct nuc_node *x = nuc_operand(g, moves[count - 1], NUC_SELF);
     merge(&p);
-    if (count < 2 || !permutation_of(&p, &order))
+    if ((count < 2 && !is_large) || !permutation_of(&p, &order))
         return false;
-    keep_rows(&order, &x->vals[0], &last->vals[0], most);
+    keep_rows(&order, &x->vals[0], &last->vals[0], is_large ? NUC_MAX_TRANSPOSE_RANK : most);
     uint32_t takes = n_operators(&x->vals[0], &last->vals[0], &order, &rank);
-    if (takes >= count || rank > most || (takes == 0 && nuc_feeds_output(last) && (x->n_users > 1 || !nuc_is_call(x))))
+    if ((is_large ? rank > NUC_MAX_TRANSPOSE_RANK : takes >= count || rank > most) ||
+        (takes == 0 && nuc_feeds_output(last) && (x->n_users > 1 || !nuc_is_call(x))))
         return false; /* an output has a value of its own */
     const char *name = last->name;
     uint32_t old_ids = g->next_id;
