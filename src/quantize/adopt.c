@@ -103,15 +103,16 @@ static double error_of_requantization(struct steps from, double to)
 
 /* ---- groups ---- */
 
-/* Points of the group that moves alone make of `node`, itself included. */
-static uint32_t moved_points(const struct nuc_calibration *c, const struct nuc_node *node, uint32_t group)
+/* Points of the group that moves alone make of `node`, itself included; of more than `most` one more. */
+static uint32_t moved_points(const struct nuc_calibration *c, const struct nuc_node *node, uint32_t group,
+                             uint32_t most)
 {
     uint32_t count = 1;
 
-    for (uint32_t i = 0; i < node->n_users; i++) {
+    for (uint32_t i = 0; i < node->n_users && count <= most; i++) {
         const struct nuc_node *user = node->users[i];
         if (nuc_moves_values(user) && c->observed[user->id].output == group)
-            count += moved_points(c, user, group);
+            count += moved_points(c, user, group, most - count);
     }
     return count;
 }
@@ -122,7 +123,7 @@ static bool makes_group(const struct nuc_calibration *c, const struct nuc_node *
 
     for (uint32_t i = 0; i < c->n_points; i++)
         count += c->points[i].group == group;
-    return count == moved_points(c, node, group);
+    return count == moved_points(c, node, group, count);
 }
 
 /* ---- functions whose steps are given ---- */

@@ -480,26 +480,19 @@ static struct choice look_for(struct widening *w, enum nuc_width width)
     return c;
 }
 
-/* An output of the model, perhaps behind moves. */
-static bool is_end(const struct nuc_node *node)
-{
-    bool ends = node->n_users > 0;
-
-    for (uint32_t i = 0; ends && i < node->n_users; i++) {
-        const struct nuc_node *user = node->users[i];
-        ends = user->op == NUC_OP_OUTPUT || (nuc_moves_values(user) && is_end(user));
-    }
-    return ends;
-}
-
-/* Gates, which int8 has in steps of 1/256. Softmaxes are measured by what they are of, which tells nothing of theirs.
- */
+/* Gates that are outputs of the model, perhaps behind moves, which int8 has in steps of 1/256. Softmaxes are measured
+ * by what they are of, which tells nothing of theirs. */
 static bool find_ends(const struct nuc_graph *g, bool *wide)
 {
-    bool any = false;
+    bool *ends = nuc_alloc_array(g->cx, g->next_id, sizeof *ends), any = false;
 
-    for (const struct nuc_node *n = g->first; n != NULL; n = n->next) {
-        wide[n->id] = n->op == NUC_OP_SIGMOID && is_end(n);
+    for (const struct nuc_node *n = g->last; n != NULL; n = n->prev) {
+        ends[n->id] = n->n_users > 0;
+        for (uint32_t i = 0; i < n->n_users && ends[n->id]; i++) {
+            const struct nuc_node *user = n->users[i];
+            ends[n->id] = user->op == NUC_OP_OUTPUT || (nuc_moves_values(user) && ends[user->id]);
+        }
+        wide[n->id] = n->op == NUC_OP_SIGMOID && ends[n->id];
         any |= wide[n->id];
     }
     return any;
