@@ -176,16 +176,20 @@ static bool takes_quantized(const struct nuc_annotator *a, const struct nuc_node
     return false;
 }
 
-/* Whoever reads the value, perhaps behind moves, computes with it in float. */
-static bool is_read_in_float(const struct nuc_annotator *a, const struct nuc_node *value)
+/* By node id, whether whoever reads the value, perhaps behind moves, computes with it in float. */
+static bool *find_read_in_float(const struct nuc_annotator *a)
 {
-    for (uint32_t i = 0; i < value->n_users; i++) {
-        const struct nuc_node *user = value->users[i];
-        if (user->op == NUC_OP_OUTPUT ||
-            (takes_quantized(a, user, value) && (!nuc_moves_values(user) || !is_read_in_float(a, user))))
-            return false;
+    bool *is = nuc_alloc_array(a->g->cx, a->g->next_id, sizeof *is);
+
+    for (const struct nuc_node *n = a->g->last; n != NULL; n = n->prev) {
+        is[n->id] = n->n_users > 0;
+        for (uint32_t i = 0; i < n->n_users && is[n->id]; i++) {
+            const struct nuc_node *user = n->users[i];
+            is[n->id] =
+                user->op != NUC_OP_OUTPUT && (!takes_quantized(a, user, n) || (nuc_moves_values(user) && is[user->id]));
+        }
     }
-    return value->n_users > 0;
+    return is;
 }
 
 static void leave_in_float(struct nuc_annotator *a, const struct nuc_node *value)
@@ -289,8 +293,9 @@ struct nuc_annotation **nuc_annotate(struct nuc_graph *g, const struct nuc_quant
          * An input of columns in units of their own has no one scale; what standardizes it in float reads it as it
          * comes.
          */
+        const bool *in_float = find_read_in_float(&a);
         for (const struct nuc_node *n = a.g->first; n != NULL && nuc_is_placeholder(n); n = n->next) {
-            if (nuc_is_input(n) && is_read_in_float(&a, n))
+            if (nuc_is_input(n) && in_float[n->id])
                 leave_in_float(&a, n);
         }
     }

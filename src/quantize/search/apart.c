@@ -59,13 +59,17 @@ static bool is_computed_with(const struct nuc_calibration *c, const struct nuc_n
 }
 
 /* The widths of sequences around recurrent layers are chosen by themselves. */
-static bool is_sequence(const struct nuc_node *node)
+static bool is_sequence(const struct nuc_node *node, uint32_t *looked_at, uint32_t query)
 {
     bool is = nuc_op_family(node->op) == NUC_FAMILY_RECURRENT;
 
+    if (looked_at[node->id] == query)
+        return false;
+    looked_at[node->id] = query;
     for (uint32_t i = 0; i < node->n_users && !is; i++) {
         const struct nuc_node *user = node->users[i];
-        is = nuc_op_family(user->op) == NUC_FAMILY_RECURRENT || (nuc_moves_values(user) && is_sequence(user));
+        is = nuc_op_family(user->op) == NUC_FAMILY_RECURRENT ||
+             (nuc_moves_values(user) && is_sequence(user, looked_at, query));
     }
     return is;
 }
@@ -89,7 +93,7 @@ struct nuc_apart *nuc_quantize_find_apart(struct nuc_calibration *c)
                 continue;
             if (looked_at == NULL)
                 looked_at = nuc_alloc_array(c->g->cx, c->g->next_id, sizeof *looked_at);
-            if (is_sequence(n) || !is_computed_with(c, maker, n, looked_at, ++queries))
+            if (is_sequence(n, looked_at, ++queries) || !is_computed_with(c, maker, n, looked_at, ++queries))
                 continue;
             found->values =
                 nuc_grow(c->g->cx, found->values, &found->capacity, found->count + 1, sizeof *found->values);
