@@ -282,14 +282,20 @@ static void adopt_gated(struct nuc_calibration *c, const struct nuc_node *mul)
 
 /* ---- values that are compared ---- */
 
-/* The number that all readers compare the value with, perhaps behind moves; false: they do not, or with several. */
-static bool compared_number(const struct nuc_calibration *c, const struct nuc_node *node, uint32_t group, float *number)
+/*
+ * The number that all readers compare the value with, perhaps behind moves; false: they do not, with several, or behind
+ * more moves than are `left`.
+ */
+static bool compared_number(const struct nuc_calibration *c, const struct nuc_node *node, uint32_t group,
+                            uint32_t *left, float *number)
 {
+    if ((*left)-- == 0)
+        return false;
     for (uint32_t i = 0; i < node->n_users; i++) {
         const struct nuc_node *user = node->users[i], *other = nuc_arg_node(user, NUC_OTHER);
         float own = *number;
         if (nuc_moves_values(user) && c->observed[user->id].output == group) {
-            if (!compared_number(c, user, group, &own))
+            if (!compared_number(c, user, group, left, &own))
                 return false;
         } else {
             if (!nuc_op_is_in(user->op, NUC_OPS(NUC_OP_GT, NUC_OP_LT, NUC_OP_GE, NUC_OP_LE)) || other == NULL ||
@@ -312,13 +318,13 @@ static bool compared_number(const struct nuc_calibration *c, const struct nuc_no
 /* Which side of a number a value is on is told by values near it: there are the steps, and others saturate. */
 static void adopt_compared(struct nuc_calibration *c, const struct nuc_node *node)
 {
-    uint32_t group = c->observed[node->id].output;
+    uint32_t group = c->observed[node->id].output, left = c->g->n_nodes;
     float number = NAN;
 
     if (group == NUC_NO_GROUP || nuc_moves_values(node) || !nuc_is_call(node))
         return;
     struct nuc_observer *o = c->observers[group];
-    if (!is_affine(&o->spec) || !o->seen || o->n != 1 || !compared_number(c, node, group, &number) ||
+    if (!is_affine(&o->spec) || !o->seen || o->n != 1 || !compared_number(c, node, group, &left, &number) ||
         !makes_group(c, node, group))
         return;
     double size = fmax((double)o->scale[0] / FINER, fabs((double)number) / MOST_STEPS);
