@@ -75,7 +75,7 @@ static const struct row {
     unsigned needs;
     unsigned n_values;
     unsigned char values[MAX_VALUES];
-    unsigned char alone;            /* a value, not 0, that goes with the first ones of the rows above */
+    unsigned not_mixed;             /* as bits: values that --activations mixed does not go with */
     const char *caller[MAX_VALUES]; /* by value, what it changes for who calls the program */
 } rows[] = {
 #define SERVES(goal) (1u << (goal))
@@ -85,16 +85,17 @@ static const struct row {
 #define VALUES(...) .n_values = sizeof((int[]){__VA_ARGS__}) / sizeof(int), .values = {__VA_ARGS__}
     {"--observer", CHOICE(observer), SERVES(NUC_GOAL_SQNR), QUANTIZED_HERE | BEYOND_REFERENCE,
      VALUES(NUC_OBSERVE_AUTO, NUC_OBSERVE_HISTOGRAM, NUC_OBSERVE_MIN_MAX, NUC_OBSERVE_MSE, NUC_OBSERVE_PERCENTILE,
-            NUC_OBSERVE_MOVING_AVERAGE)},
+            NUC_OBSERVE_MOVING_AVERAGE),
+     .not_mixed = ~(1u << NUC_OBSERVE_AUTO)},
     {"--no-bias-correction", FLAG(bias_correction), SERVES(NUC_GOAL_SQNR), QUANTIZED_HERE | BEYOND_REFERENCE,
      VALUES(true, false)},
     {"--weights", CHOICE(weights), SERVES(NUC_GOAL_SQNR), QUANTIZED_HERE,
      VALUES(NUC_WEIGHTS_PER_CHANNEL, NUC_WEIGHTS_PER_TENSOR)},
     {"--accuracy", CHOICE(accuracy), SERVES(NUC_GOAL_SQNR), QUANTIZED_HERE | BEYOND_REFERENCE,
-     VALUES(NUC_ACCURACY_DEFAULT, NUC_ACCURACY_FAST, NUC_ACCURACY_HIGH)},
+     VALUES(NUC_ACCURACY_DEFAULT, NUC_ACCURACY_FAST, NUC_ACCURACY_HIGH), .not_mixed = 1u << NUC_ACCURACY_FAST},
     /* Not int16 for all values: an NPU has none, and a CPU alone takes several times as long. */
     {"--activations", CHOICE(activations), SERVES(NUC_GOAL_SQNR), QUANTIZED_HERE | COMPARES_WIDTHS,
-     VALUES(NUC_ACTIVATIONS_INT8, NUC_ACTIVATIONS_MIXED), .alone = NUC_ACTIVATIONS_MIXED},
+     VALUES(NUC_ACTIVATIONS_INT8, NUC_ACTIVATIONS_MIXED)},
     {"--dim-order", CHOICE(dim_order), FAST_OR_SMALL, TAKES_IMAGES,
      VALUES(NUC_DIM_ORDER_AS_IS, NUC_DIM_ORDER_CONTIGUOUS, NUC_DIM_ORDER_CHANNELS_LAST),
      .caller[NUC_DIM_ORDER_CONTIGUOUS] = "four-dimensional inputs and outputs are in contiguous order",
@@ -435,9 +436,9 @@ struct search {
     bool settled[N_ROWS][MAX_VALUES];
 };
 
-static bool is_alone(const struct nuc_options *o, unsigned knob)
+static bool goes_without(const struct nuc_options *o, unsigned knob)
 {
-    return rows[knob].alone != 0 && value_of(o, knob) == rows[knob].alone;
+    return o->activations == NUC_ACTIVATIONS_MIXED && (rows[knob].not_mixed >> value_of(o, knob) & 1) != 0;
 }
 
 /* The options with another value of a knob that is to be tried; false: it is not. */
@@ -449,15 +450,11 @@ static bool varies(const struct search *s, unsigned knob, unsigned i, size_t fro
     if (i >= row->n_values || s->settled[knob][i] || value_of(out, knob) == row->values[i])
         return false;
     set_value(out, knob, row->values[i]);
-    for (unsigned k = knob + 1; k < N_ROWS; k++) {
-        if (is_alone(out, k))
-            return false;
-    }
-    for (unsigned k = 0; is_alone(out, knob) && k < knob; k++) {
-        if (is_varied(s->t, k))
+    for (unsigned k = 0; k < N_ROWS; k++) {
+        if (k != knob && goes_without(out, k) && is_varied(s->t, k))
             set_value(out, k, rows[k].values[0]);
     }
-    return true;
+    return !goes_without(out, knob);
 }
 
 /*
