@@ -214,7 +214,7 @@ static void print_total(const struct nuc_evaluation *e)
     cli_printf("%-22s %7s%s", "SQNR", db, isinf(total) ? "" : " dB");
     if (n_real > 1 && worst->deviation.sqnr_db < total) {
         cli_decibel_text(worst->deviation.sqnr_db, db, sizeof db);
-        cli_printf(" of all %zu, %s%s of '%.22s'", n_real, db, isinf(worst->deviation.sqnr_db) ? "" : " dB",
+        cli_printf(" of all %zu, %s%s of '%.20s'", n_real, db, isinf(worst->deviation.sqnr_db) ? "" : " dB",
                    worst->name);
     }
     cli_printf("\n");
