@@ -139,4 +139,39 @@ static void check_line(struct nuc_context *cx, struct text_line *line)
         fail_msg("%s: %.2f dB, fast %.2f dB", line->name, r.sqnr, before.sqnr);
 }
 
-RUN_TESTS(LINE_TEST("cases/wide_values.txt", check_line, NULL))
+/* Slices that are concatenated again have 2^40 paths through them: each value is looked at once. */
+static void branches_of_moves_are_followed_once(void **state)
+{
+    static const struct {
+        const char *before, *behind;
+    } cases[] = {
+        {"%l = aten.linear.default(%x, %u)\n%s0 = aten.sigmoid.default(%l)\n", ""},
+        {"%l = aten.linear.default(%x, %u)\n%s0 = aten.tanh.default(%l)\n", "%y = aten.neg.default(%s40)\n"},
+        {"%s0 = aten.linear.default(%x, %u)\n", "%b = aten.gt.Tensor(%s40, %k)\n%y = aten.to.dtype(%b, float32)\n"},
+        {"%s0 = aten.slice.Tensor(%x, 1, 0, 12)\n", "%y = aten.cumsum.default(%s40, 1)\n"},
+        {"%l = aten.linear.default(%x, %u)\n%a = aten.slice.Tensor(%l, 1, 0, 6)\n%b = aten.tanh.default(%a)\n"
+         "%c = aten.mul.Tensor(%l, %k)\n%d = aten.slice.Tensor(%c, 1, 0, 6)\n%s0 = aten.cat.default([%b, %d], 1)\n",
+         "%y = aten.linear.default(%s40, %w)\n"},
+    };
+    static const char *const targets[] = {"--target cortex-m33", "--target imxrt700"};
+
+    for (size_t i = 0; i < 2 * sizeof cases / sizeof cases[0]; i++) {
+        char text[8192];
+        size_t size = (size_t)snprintf(text, sizeof text,
+                                       "%%u = parameter : float32[12, 16]\n%%w = parameter : float32[4, 12]\n"
+                                       "%%k = parameter : float32[1]\n%%x = input : float32[1, 16]\n%s",
+                                       cases[i / 2].before);
+        for (int k = 0; k < 40; k++)
+            size +=
+                (size_t)snprintf(text + size, sizeof text - size,
+                                 "%%m%d = aten.slice.Tensor(%%s%d, 1, 8, 12)\n%%n%d = aten.slice.Tensor(%%s%d, 1, 0, 8)"
+                                 "\n%%s%d = aten.cat.default([%%m%d, %%n%d], 1)\n",
+                                 k, k, k, k, k + 1, k, k);
+        snprintf(text + size, sizeof text - size, "%s", cases[i / 2].behind);
+        const struct network n = {text, targets[i % 2], false};
+        struct flow f = {.network = &n};
+        assert_true(quantize(&f, "--threads 1").sqnr > 20);
+    }
+}
+
+RUN_TESTS(LINE_TEST("cases/wide_values.txt", check_line, NULL), cmocka_unit_test(branches_of_moves_are_followed_once))
