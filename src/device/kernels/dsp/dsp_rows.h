@@ -36,7 +36,8 @@ void nuc_dsp_multiply_rows(const int16_t *x, int32_t depth, const int8_t *weight
 /*
  * Results of sums, of which there is at least one, each with its own scale; `odd`: twice the offset, and one. They hold
  * only where what is returned is within [0, NUC_EACH_SHIFT): all numbers that are one less than a shift to the right,
- * or-ed, and all bits where a multiplier is negative.
+ * or-ed, and all bits where a multiplier is negative. Doubles of sums saturate, as results do then of multipliers from
+ * 2^30 on, which all are but 0.
  */
 #define NUC_EACH_SHIFT 16
 int32_t nuc_dsp_rescale_each(const int32_t *sums, const int32_t *multipliers, const int32_t *shifts, int32_t odd,
