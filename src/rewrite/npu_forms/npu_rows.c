@@ -1,7 +1,6 @@
 /*
- * Rows of a linear layer that need no product: those that a padding has made, which are all alike, and those that
- * nothing reads. The layer changes places with the views, permutations, paddings and slices next to it, which move
- * rows as a whole.
+ * Rows of linear layers and norms that are known: those that a padding has made, which are all alike, and constants. A
+ * layer changes places with the views, permutations and paddings next to it, which move rows as a whole.
  */
 #include "rewrite/npu_forms/npu_forms.h"
 
@@ -30,27 +29,6 @@ static int64_t rows(const struct nuc_node *x)
     return nuc_elements(&x->vals[0]) / width(x);
 }
 
-/* Nothing reads it any more, as far as that many nodes show. */
-static bool is_dead(const struct nuc_node *node, unsigned *nodes)
-{
-    bool dead = nuc_is_call(node) && *nodes > 0;
-
-    *nodes -= dead;
-    for (uint32_t i = 0; dead && i < node->n_users; i++)
-        dead = is_dead(node->users[i], nodes);
-    return dead;
-}
-
-/* By what is not replaced yet. */
-static bool is_read_once(const struct nuc_node *node)
-{
-    unsigned readers = 0, nodes = 256;
-
-    for (uint32_t i = 0; i < node->n_users; i++)
-        readers += !is_dead(node->users[i], &nodes);
-    return readers == 1;
-}
-
 /* What a value has the rows of, which are some of them in another order; NULL: of none. */
 static struct nuc_node *source_of_rows(const struct nuc_node *x)
 {
@@ -70,7 +48,7 @@ static struct nuc_node *source_of_rows(const struct nuc_node *x)
 /* The first in front of a value that does not move rows alone, where nothing else reads what lies between. */
 static struct nuc_node *behind_moves(struct nuc_node *x)
 {
-    for (struct nuc_node *source; is_read_once(x) && (source = source_of_rows(x)) != NULL;)
+    for (struct nuc_node *source; x->n_users == 1 && (source = source_of_rows(x)) != NULL;)
         x = source;
     return x;
 }
@@ -91,14 +69,6 @@ static struct nuc_node *moved(struct nuc_graph *g, struct nuc_node *node, struct
     return nuc_emit_like(g, node, x, NUC_ARGS(inner));
 }
 
-static struct nuc_node *layer_of(struct nuc_graph *g, struct nuc_node *node, const struct nuc_node *linear,
-                                 struct nuc_node *x)
-{
-    return nuc_emit(
-        g, node, NUC_OP_LINEAR, linear,
-        NUC_ARGS(x, nuc_operand(g, linear, NUC_ARG(LINEAR, weight)), nuc_arg_node(linear, NUC_ARG(LINEAR, bias))));
-}
-
 static bool is_layer(const struct nuc_node *x)
 {
     const struct nuc_node *weight = x->op == NUC_OP_LINEAR ? nuc_arg_node(x, NUC_ARG(LINEAR, weight)) : NULL;
@@ -117,26 +87,6 @@ static bool saves(const struct nuc_support *s, const struct nuc_node *layer, int
                             moves + nuc_estimate_product(s->target, n - (uint64_t)fewer, columns, k);
 }
 
-/* ---- rows that nothing reads ---- */
-
-static bool is_part_of_layer(const struct nuc_support *s, const struct nuc_node *node)
-{
-    struct nuc_node *source = source_of_rows(node), *layer = source != NULL ? behind_moves(source) : NULL;
-
-    if (layer == NULL || !is_read_once(layer) || !is_layer(layer))
-        return false;
-    int64_t wider = depth(layer) - width(layer);
-    return saves(s, layer, rows(layer) - rows(node),
-                 wider > 0 ? nuc_estimate_move(s->target, (uint64_t)(wider * rows(layer))) : 0);
-}
-
-static struct nuc_node *to_layer_of_part(struct nuc_graph *g, struct nuc_node *node)
-{
-    struct nuc_node *layer = behind_moves(source_of_rows(node));
-
-    return layer_of(g, node, layer, moved(g, node, node, layer, nuc_operand(g, layer, NUC_SELF)));
-}
-
 /* ---- rows that are padded ---- */
 
 /* The padding of rows in front of a layer, which adds as many as `count` says; NULL: there is none. */
@@ -147,7 +97,7 @@ static struct nuc_node *padding_of(const struct nuc_node *layer, int64_t *count)
     const struct nuc_arg *mode = pairs != NULL ? nuc_arg_at(pad, NUC_ARG(PAD, mode)) : NULL;
 
     x = pairs != NULL ? nuc_arg_node(pad, NUC_SELF) : NULL;
-    if (!nuc_is_float_value(x) || !is_read_once(pad) || pairs->kind != NUC_ARG_INTS || width(x) != width(pad) ||
+    if (!nuc_is_float_value(x) || pad->n_users != 1 || pairs->kind != NUC_ARG_INTS || width(x) != width(pad) ||
         (mode->kind == NUC_ARG_STRING && strcmp(mode->u.string, "constant") != 0))
         return NULL;
     for (uint32_t i = 0; i < pairs->count; i++) {
@@ -163,7 +113,7 @@ static bool is_layer_of_padded(const struct nuc_support *s, const struct nuc_nod
     const struct nuc_node *x = nuc_arg_node(node, NUC_SELF);
     int64_t count;
 
-    return is_layer(node) && x != NULL && is_read_once(x) && padding_of(node, &count) != NULL &&
+    return is_layer(node) && x != NULL && x->n_users == 1 && padding_of(node, &count) != NULL &&
            saves(s, node, count, 2 * nuc_estimate_move(s->target, (uint64_t)(rows(node) * width(node))));
 }
 
@@ -206,7 +156,7 @@ static struct nuc_node *to_padded_layer(struct nuc_graph *g, struct nuc_node *no
     struct nuc_node *pad = padding_of(node, &count);
     const struct nuc_arg *pairs = nuc_arg_at(pad, NUC_ARG(PAD, pad));
     const float *row = padded_row(g, node, nuc_scalar(pad, NUC_ARG(PAD, value), 0.0));
-    struct nuc_node *value = layer_of(g, node, node, nuc_operand(g, pad, NUC_SELF));
+    struct nuc_node *value = nuc_emit_like(g, node, node, NUC_ARGS(nuc_operand(g, pad, NUC_SELF)));
 
     for (uint32_t i = 2; i < pairs->count; i += 2) {
         uint32_t dim = pad->vals[0].rank - 1u - i / 2, n = 0;
@@ -223,181 +173,25 @@ static struct nuc_node *to_padded_layer(struct nuc_graph *g, struct nuc_node *no
     return moved(g, node, nuc_operand(g, node, NUC_SELF), pad, value);
 }
 
-/* ---- parts of what an operator makes ---- */
+/* ---- rows of a norm that are known ---- */
 
-/* What a part takes; a size of NULL: it takes no part of a float value. */
-static struct nuc_places places_taken(struct nuc_graph *g, const struct nuc_node *part)
+/* What is computed of constants alone, as one. */
+static struct nuc_node *known(struct nuc_graph *g, struct nuc_node *node, struct nuc_node *x)
 {
-    if (part->op != NUC_OP_SLICE)
-        return nuc_places_of(g, part);
-    uint32_t dim = (uint32_t)nuc_dim(part, NUC_ARG(SLICE, dim), 0, part->vals[0].rank);
-    int64_t count = part->vals[0].sizes[dim], step = nuc_integer(part, NUC_ARG(SLICE, step), 1);
-    int64_t start =
-        nuc_slice_end(nuc_integer(part, NUC_ARG(SLICE, start), 0), nuc_input_meta(part, NUC_SELF)->sizes[dim]);
-    int64_t *at = nuc_alloc_array(g->cx, (size_t)count, sizeof *at);
-
-    for (int64_t i = 0; i < count; i++)
-        at[i] = start + i * step;
-    return (struct nuc_places){at, count, dim};
-}
-
-#define NO_DIM NUC_MAX_RANK
-
-/* Each is a copy of its own. */
-#define MOST_RUNS 16
-
-/*
- * The dimension of an operand that dimension `dim` of the result follows one for one, or NO_DIM. False: it follows it
- * in another way. Of a view, the result may have several dimensions for the one.
- */
-static bool follows(const struct nuc_node *node, uint32_t arg, uint32_t dim, uint32_t *from)
-{
-    uint32_t shape = nuc_op_family(node->op) == NUC_FAMILY_NORM ? nuc_arg_named(node, "normalized_shape") : NUC_NO_ARG;
-    struct nuc_axis_map map;
-
-    if (shape != NUC_NO_ARG) { /* whose map does not tell rows from what a row holds */
-        const struct nuc_arg *sizes = nuc_arg_at(node, shape);
-        *from = arg == NUC_SELF ? dim : NO_DIM;
-        return sizes->kind == NUC_ARG_INTS && dim + sizes->count < node->vals[0].rank;
-    }
-    if (!nuc_axis_map(node, 0, arg, 0, &map))
-        return false;
-    const struct nuc_axis *a = nuc_axis_to(&map, dim);
-    if (node->op == NUC_OP_SLICE && nuc_dim(node, NUC_ARG(SLICE, dim), 0, node->vals[0].rank) == (int64_t)dim)
-        return false;
-    *from = a == NULL || a->step == 0 ? NO_DIM : a->from;
-    bool is_view = nuc_op_family(node->op) == NUC_FAMILY_VIEW;
-    int64_t runs = 1; /* of places in the whole of what a view divides */
-    for (uint32_t d = a != NULL ? a->to : dim; d < dim; d++)
-        runs *= node->vals[0].sizes[d];
-    return *from == NO_DIM || (a->kind == NUC_AXIS_ELEMENT && a->start == 0 && a->step == 1 &&
-                               a->from_end == a->from + 1 && (is_view ? runs <= MOST_RUNS : a->to_end == a->to + 1));
-}
-
-/* Each of some operators computes a part of its result from parts of its operands. */
-static bool is_made_in_parts(const struct nuc_node *node)
-{
-    switch ((int)nuc_op_family(node->op)) {
-    case NUC_FAMILY_NORM:
-        return nuc_arg_named(node, "normalized_shape") != NUC_NO_ARG;
-    case NUC_FAMILY_SLICE:
-        return node->op == NUC_OP_SLICE;
-    case NUC_FAMILY_MATRIX:
-    case NUC_FAMILY_SOFTMAX:
-    case NUC_FAMILY_VIEW:
-    case NUC_FAMILY_PERMUTE:
-    case NUC_FAMILY_COPY:
-    case NUC_FAMILY_MAP:
-    case NUC_FAMILY_BINARY:
-        return true;
-    default:
-        return false;
-    }
-}
-
-/* A matrix product, softmax or norm is behind the value that takes less for a part. */
-static bool takes_less(const struct nuc_node *node, uint32_t dim, unsigned depth)
-{
-    enum nuc_family family = nuc_op_family(node->op);
-    bool less = family == NUC_FAMILY_MATRIX || family == NUC_FAMILY_SOFTMAX || family == NUC_FAMILY_NORM;
-
-    if (!nuc_is_call(node) || !nuc_is_float_value(node) || node->in_place || !is_read_once(node) ||
-        nuc_is_written(node) || !is_made_in_parts(node) || nuc_arg_node(node, NUC_SELF) == NULL)
-        return false;
-    for (uint32_t i = 0; i < node->n_args; i++) {
-        const struct nuc_node *x = nuc_arg_node(node, i);
-        uint32_t from;
-        if (x == NULL && node->args[i].kind != NUC_ARG_NODES)
-            continue;
-        if (!nuc_is_float_value(x) || !follows(node, i, dim, &from))
-            return false;
-        less = less || (from != NO_DIM && depth > 0 && takes_less(x, from, depth - 1));
-    }
-    return less;
-}
-
-/* Fewer than that many of four places are worth it. */
-#define ENOUGH 3
-
-static bool is_part_of_operator(const struct nuc_support *s, const struct nuc_node *node)
-{
-    const struct nuc_node *x = nuc_arg_node(node, NUC_SELF);
-
-    if (!nuc_is_float_value(x) || !nuc_is_float_value(node) || x->vals[0].rank != node->vals[0].rank)
-        return false;
-    struct nuc_places p = places_taken(s->g, node);
-    return p.at != NULL && 4 * p.count <= ENOUGH * x->vals[0].sizes[p.dim] && takes_less(x, p.dim, 16);
+    return nuc_insert_floats(g, node, nuc_known_value(g, x), x->vals[0].sizes, x->vals[0].rank);
 }
 
 /* Those places of a value; of a constant another constant. */
 static struct nuc_node *taken(struct nuc_graph *g, struct nuc_node *node, struct nuc_node *x, struct nuc_places p)
 {
-    struct nuc_meta m = nuc_meta_make(NUC_F32, x->vals[0].sizes, x->vals[0].rank);
-    int64_t inner = nuc_elements_between(&m, p.dim + 1, m.rank), size = m.sizes[p.dim], run = 1;
+    int64_t run = 1;
 
     while (run < p.count && p.at[run] == p.at[0] + run)
         run++;
-    if (!nuc_is_static(x))
-        return run == p.count ? nuc_insert_part(g, node, x, p.dim, p.at[0], p.at[0] + run)
-                              : nuc_insert_taken(g, node, x, p.dim, p.at, p.count);
-    m.sizes[p.dim] = p.count;
-    const float *from = nuc_const_contiguous(g, x);
-    float *to = nuc_alloc_array(g->cx, (size_t)nuc_elements(&m), sizeof *to);
-    for (int64_t i = 0; i < nuc_elements(&m); i++) {
-        int64_t row = i / inner;
-        to[i] = from[(row / p.count * size + p.at[row % p.count]) * inner + i % inner];
-    }
-    return nuc_insert_floats(g, node, to, m.sizes, m.rank);
+    struct nuc_node *part = run == p.count ? nuc_insert_part(g, node, x, p.dim, p.at[0], p.at[0] + run)
+                                           : nuc_insert_taken(g, node, x, p.dim, p.at, p.count);
+    return nuc_is_static(x) ? known(g, node, part) : part;
 }
-
-/* The operator x once more, of other operands where there are some, the first one in any case. */
-static struct nuc_node *insert_with_operands(struct nuc_graph *g, struct nuc_node *node, const struct nuc_node *x,
-                                             struct nuc_node *const *operands, uint32_t count)
-{
-    struct nuc_node *made = nuc_insert(g, node, x->op, x);
-
-    nuc_set_args(g, made, NUC_ARGS(operands[0]));
-    for (uint32_t i = 1; i < x->n_args; i++) {
-        nuc_copy_arg(g, made, i, x, i);
-        if (i < count && operands[i] != NULL)
-            nuc_set_arg_node(made, g, i, operands[i]);
-    }
-    nuc_infer_shape(g, made);
-    return made;
-}
-
-static struct nuc_node *to_operator_of_part(struct nuc_graph *g, struct nuc_node *node)
-{
-    struct nuc_node *x = nuc_operand(g, node, NUC_SELF), *made;
-    struct nuc_places p = places_taken(g, node);
-    uint32_t from;
-
-    if (nuc_op_family(x->op) == NUC_FAMILY_VIEW) {
-        (void)follows(x, NUC_SELF, p.dim, &from);
-        /* Of a view, which may divide the dimension: places in the whole of it. */
-        const struct nuc_meta *out = &x->vals[0];
-        struct nuc_axis_map map;
-        (void)nuc_axis_map(x, 0, NUC_SELF, 0, &map);
-        int64_t inner = nuc_elements_between(out, p.dim + 1, nuc_axis_to(&map, p.dim)->to_end);
-        int64_t size = out->sizes[p.dim], all = nuc_input_meta(x, NUC_SELF)->sizes[from];
-        struct nuc_places whole = {.count = all / size * p.count, .dim = from};
-        int64_t *at = nuc_alloc_array(g->cx, (size_t)whole.count, sizeof *at);
-        for (int64_t i = 0; i < whole.count; i++)
-            at[i] = (i / inner / p.count * size + p.at[i / inner % p.count]) * inner + i % inner;
-        whole.at = at;
-        made = taken(g, node, nuc_operand(g, x, NUC_SELF), whole);
-        return nuc_insert_reshaped(g, node, made, node->vals[0].sizes, node->vals[0].rank);
-    }
-    struct nuc_node *operands[NUC_MAX_RANK] = {NULL};
-    for (uint32_t i = 0; i < x->n_args && i < NUC_MAX_RANK; i++) {
-        operands[i] = nuc_arg_node(x, i);
-        if (operands[i] != NULL && follows(x, i, p.dim, &from) && from != NO_DIM)
-            operands[i] = taken(g, node, operands[i], (struct nuc_places){p.at, p.count, from});
-    }
-    return insert_with_operands(g, node, x, operands, NUC_MAX_RANK);
-}
-
-/* ---- rows of a norm that are known ---- */
 
 static bool moves(const struct nuc_node *x)
 {
@@ -528,8 +322,7 @@ static struct nuc_node *to_norm_of_unknown(struct nuc_graph *g, struct nuc_node 
         rows_of[known] = nuc_emit_like(g, node, node, NUC_ARGS(of));
         n[known] = 0;
     }
-    const struct nuc_meta *m = &rows_of[1]->vals[0];
-    rows_of[1] = nuc_insert_floats(g, node, nuc_known_value(g, rows_of[1]), m->sizes, m->rank);
+    rows_of[1] = known(g, node, rows_of[1]);
     for (int64_t i = 0, run = 0; i < k.size; run++) {
         bool known = k.known[i];
         int64_t first = n[known];
@@ -590,9 +383,7 @@ static struct nuc_node *to_sums_of_parts(struct nuc_graph *g, struct nuc_node *n
         struct nuc_node *rest =
             taken(g, node, nuc_operand(g, node, NUC_OTHER), (struct nuc_places){at + start, n, dim});
         parts[i] = nuc_emit_like(g, node, node, NUC_ARGS(part, rest));
-        if (nuc_is_static(part))
-            parts[i] = nuc_insert_floats(g, node, nuc_known_value(g, parts[i]), parts[i]->vals[0].sizes,
-                                         parts[i]->vals[0].rank);
+        parts[i] = nuc_is_static(part) ? known(g, node, parts[i]) : parts[i];
         start += n;
     }
     return nuc_insert_cat(g, node, parts, list->count, dim);
@@ -601,8 +392,6 @@ static struct nuc_node *to_sums_of_parts(struct nuc_graph *g, struct nuc_node *n
 /* ---- the forms ---- */
 
 const struct nuc_npu_form nuc_row_forms[] = {
-    {NUC_OPS(NUC_OP_SLICE), to_layer_of_part, is_part_of_layer},
-    {NUC_OPS(NUC_OP_SLICE, NUC_OP_INDEX), to_operator_of_part, is_part_of_operator},
     {NUC_OPS(NUC_OP_LINEAR), to_padded_layer, is_layer_of_padded},
     {NUC_OPS(NUC_OP_ADD), to_sums_of_parts, is_sum_of_known},
     {NUC_OPS(NUC_OP_LAYER_NORM, NUC_OP_RMS_NORM), to_norm_of_unknown, is_norm_of_known},

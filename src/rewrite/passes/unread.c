@@ -1,10 +1,12 @@
 /*
  * Rows that nothing reads are not computed: of a value, the box of places that its readers need, behind all of the
  * graph. What an operator needs of its operands for a box of its result says the axis map, so that a slice moves up
- * through everything that works place by place, and takes the halo of a window along.
+ * through everything that works place by place, and takes the halo of a window along. Slices with a step, indices, and
+ * views of several dimensions as one leave places out: a box lists them along such a dimension.
  */
 #include "rewrite/passes/unread.h"
 
+#include <stdlib.h>
 #include <string.h>
 
 #include "ir/axis_map.h"
@@ -13,14 +15,10 @@
 #include "rewrite/insert.h"
 #include "rewrite/known.h"
 #include "rewrite/npu_forms/npu_forms.h"
-
-/* Places from lo to hi - 1 of each dimension. */
-struct box {
-    int64_t lo[NUC_MAX_RANK], hi[NUC_MAX_RANK];
-};
+#include "rewrite/passes/box.h"
 
 struct demand {
-    struct box box;                  /* of what is read, as far as the operator can compute it alone */
+    struct nuc_box box;              /* of what is read, as far as the operator can compute it alone */
     bool read, stays, divided;       /* divided: one of several that each compute a part */
     const struct nuc_places *places; /* of an operator that may take some; NULL: not looked at yet */
     struct nuc_node *made;           /* holds the box; NULL: the node, with all of its value */
@@ -33,78 +31,6 @@ struct unread {
     struct demand *of; /* by node id */
     uint32_t n_ids;
 };
-
-/* ---- boxes ---- */
-
-static struct box all_of(const struct nuc_meta *m)
-{
-    struct box b = {{0}, {0}};
-
-    memcpy(b.hi, m->sizes, m->rank * sizeof *b.hi);
-    return b;
-}
-
-static int64_t extent(const struct box *b, uint32_t dim)
-{
-    return b->hi[dim] - b->lo[dim];
-}
-
-static int64_t count(const struct box *b, uint32_t from, uint32_t to)
-{
-    int64_t n = 1;
-
-    for (uint32_t d = from; d < to; d++)
-        n *= extent(b, d);
-    return n;
-}
-
-static bool is_all(const struct box *b, const struct nuc_meta *m)
-{
-    return count(b, 0, m->rank) == nuc_elements(m);
-}
-
-static void widen(struct box *b, const struct nuc_meta *m, uint32_t from, uint32_t to)
-{
-    for (uint32_t d = from; d < to; d++) {
-        b->lo[d] = 0;
-        b->hi[d] = m->sizes[d];
-    }
-}
-
-static bool is_same(const struct box *a, const struct box *b, uint32_t rank)
-{
-    return memcmp(a->lo, b->lo, rank * sizeof *a->lo) == 0 && memcmp(a->hi, b->hi, rank * sizeof *a->hi) == 0;
-}
-
-/* Dimensions counted as one: the places from the first to the last one of the box. */
-static struct box flat(const struct box *b, const struct nuc_meta *m, uint32_t from, uint32_t to)
-{
-    int64_t lo = 0, last = 0;
-
-    for (uint32_t d = from; d < to; d++) {
-        lo = lo * m->sizes[d] + b->lo[d];
-        last = last * m->sizes[d] + b->hi[d] - 1;
-    }
-    return (struct box){{lo}, {last + 1}};
-}
-
-/* The other way round: the smallest box that has the places. */
-static void unfold(struct box *b, const struct nuc_meta *m, uint32_t from, uint32_t to, struct box flat)
-{
-    int64_t lo = flat.lo[0], last = flat.hi[0] - 1;
-
-    for (uint32_t d = from; d < to; d++) {
-        int64_t inner = nuc_elements_between(m, d + 1, to);
-        b->lo[d] = lo / inner;
-        b->hi[d] = last / inner + 1;
-        lo -= b->lo[d] * inner;
-        last -= b->lo[d] * inner;
-        if (extent(b, d) > 1) {
-            widen(b, m, d + 1, to);
-            return;
-        }
-    }
-}
 
 /* ---- what operators need ---- */
 
@@ -128,7 +54,7 @@ static const struct nuc_meta *operand_meta(const struct nuc_node *n, uint32_t ar
     return a->kind == NUC_ARG_NODES ? &a->u.nodes[element]->vals[0] : &a->u.node->vals[0];
 }
 
-static void places_of(const struct nuc_axis *a, const struct box *y, int64_t *lo, int64_t *hi)
+static void places_of(const struct nuc_axis *a, const struct nuc_box *y, int64_t *lo, int64_t *hi)
 {
     int64_t reach = a->kind == NUC_AXIS_WINDOW ? a->dilation * (a->taps - 1) + 1 : 1;
 
@@ -139,6 +65,57 @@ static void places_of(const struct nuc_axis *a, const struct box *y, int64_t *lo
 static int64_t within(int64_t place, int64_t size)
 {
     return place < 0 ? 0 : place > size ? size : place;
+}
+
+/* Of one dimension of an operand of that size, as its axis says. False: none. */
+static bool operand_along(struct nuc_context *cx, const struct nuc_axis *a, const struct nuc_box *y, int64_t size,
+                          struct nuc_box *x)
+{
+    int64_t lo, hi, n = 0;
+
+    places_of(a, y, &lo, &hi);
+    nuc_box_set(x, a->from, within(lo, size), within(hi, size));
+    if (x->lo[a->from] >= x->hi[a->from])
+        return false;
+    if (a->kind == NUC_AXIS_WINDOW || (y->at[a->to] == NULL && a->step == 1))
+        return true;
+    if (y->at[a->to] != NULL && a->step == 1 && a->start == 0 && hi <= size) {
+        nuc_box_set_along(x, a->from, y, a->to);
+        return true;
+    }
+    int64_t *at = nuc_alloc_array(cx, (size_t)nuc_box_extent(y, a->to), sizeof *at);
+    for (int64_t i = 0; i < nuc_box_extent(y, a->to); i++) {
+        at[n] = a->start + a->step * nuc_box_place(y, a->to, i);
+        n += at[n] >= 0 && at[n] < size;
+    }
+    if (n > 0)
+        nuc_box_set_list(x, a->from, at, n);
+    return n > 0;
+}
+
+static int compare(const void *a, const void *b)
+{
+    int64_t x = *(const int64_t *)a, y = *(const int64_t *)b;
+
+    return (x > y) - (x < y);
+}
+
+/* What an index takes for a box of its result, each place once. */
+static void indexed_along(struct nuc_context *cx, const struct nuc_places *p, const struct nuc_box *y, int64_t size,
+                          struct nuc_box *x)
+{
+    int64_t n = nuc_box_extent(y, p->dim), kept = 1, *at = nuc_alloc_array(cx, (size_t)n, sizeof *at);
+
+    for (int64_t i = 0; i < n; i++) {
+        at[i] = p->at[nuc_box_place(y, p->dim, i)];
+        at[i] += at[i] < 0 ? size : 0;
+    }
+    qsort(at, (size_t)n, sizeof *at, compare);
+    for (int64_t i = 1; i < n; i++) {
+        if (at[i] > at[kept - 1])
+            at[kept++] = at[i];
+    }
+    nuc_box_set_list(x, p->dim, at, kept);
 }
 
 /* Those that an index takes along one dimension; none: it is no such operator. */
@@ -156,33 +133,24 @@ static struct nuc_places places_of_index(struct unread *u, const struct nuc_node
 }
 
 /* Of an operand for a box of the result that the operator can compute alone. False: nothing. */
-static bool operand_box(struct unread *u, const struct nuc_node *n, uint32_t arg, uint32_t element, const struct box *y,
-                        struct box *x)
+static bool operand_box(struct unread *u, const struct nuc_node *n, uint32_t arg, uint32_t element,
+                        const struct nuc_box *y, struct nuc_box *x)
 {
     const struct nuc_meta *m = operand_meta(n, arg, element);
     uint32_t normalized = normalized_dims(n);
     struct nuc_places p = arg == NUC_SELF ? places_of_index(u, n) : (struct nuc_places){.at = NULL};
     struct nuc_axis_map map;
 
-    *x = all_of(m);
-    for (uint32_t d = 0; normalized > 0 && arg == NUC_SELF && d + normalized < m->rank; d++) {
-        x->lo[d] = y->lo[d];
-        x->hi[d] = y->hi[d];
-    }
+    *x = nuc_box_of(m);
+    for (uint32_t d = 0; normalized > 0 && arg == NUC_SELF && d + normalized < m->rank; d++)
+        nuc_box_set_along(x, d, y, d);
     if (p.at != NULL) {
         *x = *y;
-        x->lo[p.dim] = m->sizes[p.dim];
-        x->hi[p.dim] = 0;
-        for (int64_t i = y->lo[p.dim]; i < y->hi[p.dim]; i++) {
-            int64_t at = p.at[i] < 0 ? p.at[i] + m->sizes[p.dim] : p.at[i];
-            x->lo[p.dim] = at < x->lo[p.dim] ? at : x->lo[p.dim];
-            x->hi[p.dim] = at >= x->hi[p.dim] ? at + 1 : x->hi[p.dim];
-        }
+        indexed_along(u->g->cx, &p, y, m->sizes[p.dim], x);
     }
     if (n->op == NUC_OP_DEQUANTIZE_PER_CHANNEL && arg != NUC_SELF) { /* scales and zero points lie along an axis */
         uint32_t axis = (uint32_t)nuc_dim(n, NUC_ARG(DEQUANTIZE_PER_CHANNEL, axis), 0, n->vals[0].rank);
-        x->lo[0] = y->lo[axis];
-        x->hi[0] = y->hi[axis];
+        nuc_box_set_along(x, 0, y, axis);
         return true;
     }
     if (normalized > 0 || !nuc_axis_map(n, 0, arg, element, &map))
@@ -192,13 +160,10 @@ static bool operand_box(struct unread *u, const struct nuc_node *n, uint32_t arg
         if (a->kind == NUC_AXIS_WHOLE || a->to == a->to_end)
             continue;
         if (!is_single(a)) {
-            unfold(x, m, a->from, a->from_end, flat(y, &n->vals[0], a->to, a->to_end));
-        } else if (a->step > 0 && a->taps > 0) {
-            places_of(a, y, &x->lo[a->from], &x->hi[a->from]);
-            x->lo[a->from] = within(x->lo[a->from], m->sizes[a->from]);
-            x->hi[a->from] = within(x->hi[a->from], m->sizes[a->from]);
-            if (x->lo[a->from] >= x->hi[a->from])
-                return false;
+            const struct nuc_box whole = nuc_box_flat(u->g->cx, y, &n->vals[0], a->to, a->to_end);
+            nuc_box_unfold(u->g->cx, x, m, a->from, a->from_end, &whole);
+        } else if (a->step > 0 && a->taps > 0 && !operand_along(u->g->cx, a, y, m->sizes[a->from], x)) {
+            return false;
         }
     }
     return true;
@@ -209,7 +174,7 @@ struct ends {
     int64_t before, after;
 };
 
-static struct ends ends_of(const struct nuc_axis *a, const struct box *y, int64_t size)
+static struct ends ends_of(const struct nuc_axis *a, const struct nuc_box *y, int64_t size)
 {
     int64_t lo, hi;
 
@@ -218,7 +183,7 @@ static struct ends ends_of(const struct nuc_axis *a, const struct box *y, int64_
 }
 
 /* Whether windows of the part are computed, perhaps of a padded operand. */
-static bool has_ends(const struct nuc_node *n, const struct nuc_axis *a, const struct box *y, int64_t size)
+static bool has_ends(const struct nuc_node *n, const struct nuc_axis *a, const struct nuc_box *y, int64_t size)
 {
     const struct ends e = ends_of(a, y, size);
 
@@ -276,74 +241,69 @@ static bool is_made_in_parts(struct unread *u, const struct nuc_node *n)
 #define ENOUGH 3
 
 /* The dimensions of the result along which the operator computes all or nothing are computed as a whole. */
-static void settle_axes(const struct nuc_node *n, uint32_t arg, uint32_t element, struct box *y)
+static void settle_axes(struct unread *u, const struct nuc_node *n, uint32_t arg, uint32_t element, struct nuc_box *y)
 {
     const struct nuc_meta *m = operand_meta(n, arg, element), *out = &n->vals[0];
     struct nuc_axis_map map;
 
     if (!nuc_axis_map(n, 0, arg, element, &map)) {
         if (n->op != NUC_OP_INDEX && n->op != NUC_OP_DEQUANTIZE_PER_CHANNEL)
-            *y = all_of(out);
+            *y = nuc_box_of(out);
         return;
     }
     for (uint32_t i = 0; i < map.count; i++) {
         const struct nuc_axis *a = &map.axes[i];
         bool apart = a->kind == NUC_AXIS_ELEMENT && is_single(a) && a->step >= 0;
-        if (a->kind == NUC_AXIS_WINDOW)
+        if (a->kind == NUC_AXIS_WINDOW) {
+            y->at[a->to] = is_single(a) ? NULL : y->at[a->to];
             apart = has_ends(n, a, y, m->sizes[a->from]);
+        }
         if (a->kind == NUC_AXIS_ELEMENT && !is_single(a) && a->to < a->to_end) {
-            struct box whole = flat(y, out, a->to, a->to_end), x;
-            unfold(&x, m, a->from, a->from_end, whole);
-            apart =
-                extent(&whole, 0) == count(y, a->to, a->to_end) && extent(&whole, 0) == count(&x, a->from, a->from_end);
+            struct nuc_box whole = nuc_box_flat(u->g->cx, y, out, a->to, a->to_end), x;
+            nuc_box_unfold(u->g->cx, &x, m, a->from, a->from_end, &whole);
+            apart = nuc_box_extent(&whole, 0) == nuc_box_count(y, a->to, a->to_end) &&
+                    nuc_box_extent(&whole, 0) == nuc_box_count(&x, a->from, a->from_end);
         }
         if (!apart)
-            widen(y, out, a->to, a->to_end);
+            nuc_box_widen(y, out, a->to, a->to_end);
     }
 }
 
-static void settle(struct unread *u, const struct nuc_node *n, struct box *y)
+static void settle(struct unread *u, const struct nuc_node *n, struct nuc_box *y)
 {
     const struct nuc_meta *out = &n->vals[0];
     uint32_t normalized = normalized_dims(n);
+    struct nuc_cursor at = {0, 0};
 
     if (u->of[n->id].stays || !is_made_in_parts(u, n)) {
-        *y = all_of(out);
+        *y = nuc_box_of(out);
         return;
     }
     if (normalized > 0)
-        widen(y, out, out->rank - normalized, out->rank);
-    for (uint32_t i = 0; i < n->n_args && normalized == 0; i++) {
-        const struct nuc_arg *a = &n->args[i];
-        if (a->kind == NUC_ARG_NODE)
-            settle_axes(n, i, 0, y);
-        for (uint32_t e = 0; n->op == NUC_OP_CAT && a->kind == NUC_ARG_NODES && e < a->count; e++)
-            settle_axes(n, i, e, y);
+        nuc_box_widen(y, out, out->rank - normalized, out->rank);
+    while (normalized == 0 && nuc_next_input(n, &at) != NULL) {
+        if (n->args[at.argument].kind == NUC_ARG_NODE || n->op == NUC_OP_CAT)
+            settle_axes(u, n, at.argument, at.element - 1, y);
     }
     if (nuc_op_family(n->op) == NUC_FAMILY_CONV && nuc_integer(n, nuc_arg_named(n, "groups"), 1) != 1)
-        widen(y, out, out->rank + 1u - nuc_input_meta(n, NUC_CONV_WEIGHT)->rank,
-              out->rank + 2u - nuc_input_meta(n, NUC_CONV_WEIGHT)->rank);
+        nuc_box_widen(y, out, out->rank + 1u - nuc_input_meta(n, NUC_CONV_WEIGHT)->rank,
+                      out->rank + 2u - nuc_input_meta(n, NUC_CONV_WEIGHT)->rank);
     if (n->op == NUC_OP_PAD) {
-        struct box x;
+        struct nuc_box x;
         if (!operand_box(u, n, NUC_SELF, 0, y, &x))
-            *y = all_of(out);
+            *y = nuc_box_of(out);
     }
-    if (4 * count(y, 0, out->rank) > ENOUGH * nuc_elements(out))
-        *y = all_of(out);
+    if (4 * nuc_box_count(y, 0, out->rank) > ENOUGH * nuc_elements(out))
+        *y = nuc_box_of(out);
 }
 
 /* ---- what is read ---- */
 
-static void need(struct unread *u, const struct nuc_node *x, const struct box *b)
+static void need(struct unread *u, const struct nuc_node *x, const struct nuc_box *b)
 {
     struct demand *d = &u->of[x->id];
 
-    for (uint32_t k = 0; d->read && k < x->vals[0].rank; k++) {
-        d->box.lo[k] = b->lo[k] < d->box.lo[k] ? b->lo[k] : d->box.lo[k];
-        d->box.hi[k] = b->hi[k] > d->box.hi[k] ? b->hi[k] : d->box.hi[k];
-    }
-    if (!d->read)
-        d->box = *b;
+    d->box = d->read ? nuc_box_hull(d->box, b, x->vals[0].rank) : *b;
     d->read = true;
 }
 
@@ -351,7 +311,7 @@ static bool is_narrow(const struct unread *u, const struct nuc_node *n)
 {
     const struct demand *d = &u->of[n->id];
 
-    return nuc_is_call(n) && d->read && !n->is_tuple && n->n_vals == 1 && !is_all(&d->box, &n->vals[0]);
+    return nuc_is_call(n) && d->read && !n->is_tuple && n->n_vals == 1 && !nuc_box_is_all(&d->box, &n->vals[0]);
 }
 
 /* What is part of the operator in front of it, as bounds and quantization are, computes what that does. */
@@ -365,9 +325,9 @@ static bool comes_along(const struct nuc_node *n)
 }
 
 /* What is there of a value. */
-static struct box held(const struct unread *u, const struct nuc_node *x)
+static struct nuc_box held(const struct unread *u, const struct nuc_node *x)
 {
-    return is_narrow(u, x) ? u->of[x->id].box : all_of(&x->vals[0]);
+    return is_narrow(u, x) ? u->of[x->id].box : nuc_box_of(&x->vals[0]);
 }
 
 /* From the outputs up. */
@@ -379,20 +339,16 @@ static void find_demand(struct unread *u)
         struct demand *d = &u->of[n->id];
         if (d->read)
             settle(u, n, &d->box);
-        for (uint32_t i = 0; i < n->n_args; i++) {
-            const struct nuc_arg *a = &n->args[i];
-            uint32_t n_elements = a->kind == NUC_ARG_NODES ? a->count : a->kind == NUC_ARG_NODE;
-            for (uint32_t e = 0; e < n_elements; e++) {
-                const struct nuc_node *x = a->kind == NUC_ARG_NODES ? a->u.nodes[e] : a->u.node;
-                struct box b;
-                if (x == NULL || x->n_vals == 0)
-                    continue;
-                if (!d->read || !is_made_in_parts(u, n))
-                    b = all_of(&x->vals[0]);
-                else if (!operand_box(u, n, i, e, &d->box, &b))
-                    continue;
-                need(u, x, &b);
-            }
+        struct nuc_cursor at = {0, 0};
+        for (const struct nuc_node *x; (x = nuc_next_input(n, &at)) != NULL;) {
+            struct nuc_box b = {.n = {0}};
+            if (x->n_vals == 0)
+                continue;
+            if (!d->read || !is_made_in_parts(u, n))
+                b = nuc_box_of(&x->vals[0]);
+            else if (!operand_box(u, n, at.argument, at.element - 1, &d->box, &b))
+                continue;
+            need(u, x, &b);
         }
     }
     for (struct nuc_node *n = u->g->body; n != NULL; n = n->next) {
@@ -423,8 +379,23 @@ static uint64_t copy_cycles(const struct unread *u, int64_t elements)
     return nuc_cpu_cycles(k, (double)elements, k->element);
 }
 
+/* On an NPU each run of places is a copy of its own, but for rows that a stride tells. */
+static uint64_t part_copy_cycles(const struct unread *u, const struct nuc_box *b, uint32_t rank)
+{
+    int64_t runs = 1;
+
+    for (uint32_t d = 0; d < rank && runs_on_npu(u); d++) {
+        int64_t along = 1;
+        bool strided = d + 1u < rank && nuc_box_is_even(b, d);
+        for (int64_t i = 1; b->at[d] != NULL && !strided && i < b->n[d]; i++)
+            along += b->at[d][i] > b->at[d][i - 1] + 1;
+        runs *= along;
+    }
+    return (uint64_t)runs * copy_cycles(u, nuc_box_count(b, 0, rank) / runs);
+}
+
 /* Part of the windows reaches beyond one end of the operand alone. */
-static bool is_padded(const struct nuc_node *n, const struct box *y)
+static bool is_padded(const struct nuc_node *n, const struct nuc_box *y)
 {
     struct nuc_axis_map map;
     bool padded = false;
@@ -434,8 +405,8 @@ static bool is_padded(const struct nuc_node *n, const struct box *y)
     for (uint32_t i = 0; i < map.count; i++) {
         const struct nuc_axis *a = &map.axes[i];
         const struct ends e = ends_of(a, y, nuc_input_meta(n, NUC_SELF)->sizes[a->from]);
-        padded =
-            padded || (a->kind == NUC_AXIS_WINDOW && e.before != e.after && extent(y, a->to) < n->vals[0].sizes[a->to]);
+        padded = padded || (a->kind == NUC_AXIS_WINDOW && e.before != e.after &&
+                            nuc_box_extent(y, a->to) < n->vals[0].sizes[a->to]);
     }
     return padded;
 }
@@ -444,32 +415,31 @@ static bool is_padded(const struct nuc_node *n, const struct box *y)
 static bool takes_less(struct unread *u, const struct nuc_node *n)
 {
     const struct demand *d = &u->of[n->id];
-    int64_t part = count(&d->box, 0, n->vals[0].rank);
+    int64_t part = nuc_box_count(&d->box, 0, n->vals[0].rank);
+    struct nuc_cursor at = {0, 0};
     uint64_t copies = 0;
     bool drops = false;
 
-    for (uint32_t i = 0; i < n->n_args; i++) {
-        const struct nuc_arg *a = &n->args[i];
-        uint32_t n_elements = a->kind == NUC_ARG_NODES ? a->count : a->kind == NUC_ARG_NODE;
-        for (uint32_t e = 0; e < n_elements; e++) {
-            const struct nuc_node *x = a->kind == NUC_ARG_NODES ? a->u.nodes[e] : a->u.node;
-            struct box b;
-            if (x == NULL || nuc_is_static(x))
-                continue;
-            if (!operand_box(u, n, i, e, &d->box, &b)) {
-                drops = true;
-                continue;
-            }
-            struct box there = u->of[x->id].stays ? all_of(&x->vals[0]) : held(u, x);
-            if (!is_same(&b, &there, x->vals[0].rank) || (i == NUC_SELF && is_padded(n, &d->box)))
-                copies += copy_cycles(u, count(&b, 0, x->vals[0].rank));
+    for (const struct nuc_node *x; (x = nuc_next_input(n, &at)) != NULL;) {
+        struct nuc_box b;
+        if (nuc_is_static(x))
+            continue;
+        if (!operand_box(u, n, at.argument, at.element - 1, &d->box, &b)) {
+            drops = true;
+            continue;
         }
+        struct nuc_box there = u->of[x->id].stays ? nuc_box_of(&x->vals[0]) : held(u, x);
+        if (!nuc_box_is_same(&b, &there, x->vals[0].rank) || (at.argument == NUC_SELF && is_padded(n, &d->box)))
+            copies += part_copy_cycles(u, &b, x->vals[0].rank);
     }
-    /* Views take none, parts of a part are taken of what it is a part of, and what is concatenated may be made there.
-     */
-    bool is_free = nuc_op_family(n->op) == NUC_FAMILY_VIEW || n->op == NUC_OP_SLICE || (n->op == NUC_OP_CAT && !drops);
+    const struct nuc_node *sliced = n->op == NUC_OP_SLICE ? nuc_arg_node(n, NUC_SELF) : NULL;
+    if (sliced != NULL) /* is a copy itself */
+        return is_narrow(u, sliced);
+    /* Views take none, and what is concatenated may be made there. */
+    bool is_free = nuc_op_family(n->op) == NUC_FAMILY_VIEW || (n->op == NUC_OP_CAT && !drops);
     double saved = (is_free ? 0 : (double)cycles(u, n)) * (1.0 - (double)part / (double)nuc_elements(&n->vals[0]));
-    return copies == 0 || saved + (double)copy_cycles(u, part) > (double)copies;
+    return copies == 0 || n->op == NUC_OP_SLICE ||
+           saved + (double)part_copy_cycles(u, &d->box, n->vals[0].rank) > (double)copies;
 }
 
 /* Networks take two or three. */
@@ -500,7 +470,7 @@ static void weigh(struct unread *u)
 struct division {
     struct nuc_node *layer;
     uint32_t n_parts, part_of[MOST_READERS]; /* by reader */
-    struct box parts[MOST_READERS];
+    struct nuc_box parts[MOST_READERS];
 };
 
 /* A constant, perhaps a quantized one. */
@@ -525,9 +495,10 @@ static struct nuc_node *layer_above(struct nuc_node *x)
                : NULL;
 }
 
-static struct box box_of_layer(struct unread *u, const struct nuc_node *x, const struct nuc_node *layer, struct box b)
+static struct nuc_box box_of_layer(struct unread *u, const struct nuc_node *x, const struct nuc_node *layer,
+                                   struct nuc_box b)
 {
-    struct box from;
+    struct nuc_box from;
 
     for (settle(u, x, &b); x != layer; settle(u, x, &b)) {
         (void)operand_box(u, x, NUC_SELF, 0, &b, &from);
@@ -537,25 +508,17 @@ static struct box box_of_layer(struct unread *u, const struct nuc_node *x, const
     return b;
 }
 
-static struct box hull(struct box a, const struct box *b, uint32_t rank)
-{
-    for (uint32_t d = 0; d < rank; d++) {
-        a.lo[d] = b->lo[d] < a.lo[d] ? b->lo[d] : a.lo[d];
-        a.hi[d] = b->hi[d] > a.hi[d] ? b->hi[d] : a.hi[d];
-    }
-    return a;
-}
-
-static uint64_t part_cycles(const struct unread *u, const struct nuc_node *layer, const struct box *b)
+static uint64_t part_cycles(const struct unread *u, const struct nuc_node *layer, const struct nuc_box *b)
 {
     const struct nuc_meta *m = &layer->vals[0], *in = nuc_input_meta(layer, NUC_SELF);
-    const int64_t rows = count(b, 0, m->rank - 1u), depth = in->sizes[in->rank - 1];
-    const uint64_t copy = count(b, 0, m->rank - 1u) < nuc_elements(in) / depth ? copy_cycles(u, rows * depth) : 0;
+    const int64_t rows = nuc_box_count(b, 0, m->rank - 1u), depth = in->sizes[in->rank - 1];
+    const uint64_t copy =
+        nuc_box_count(b, 0, m->rank - 1u) < nuc_elements(in) / depth ? copy_cycles(u, rows * depth) : 0;
 
     if (runs_on_npu(u))
-        return copy +
-               nuc_estimate_product(u->target, (uint64_t)rows, (uint64_t)extent(b, m->rank - 1u), (uint64_t)depth);
-    double share = (double)count(b, 0, m->rank) / (double)nuc_elements(m);
+        return copy + nuc_estimate_product(u->target, (uint64_t)rows, (uint64_t)nuc_box_extent(b, m->rank - 1u),
+                                           (uint64_t)depth);
+    double share = (double)nuc_box_count(b, 0, m->rank) / (double)nuc_elements(m);
     return copy + nuc_cpu_cycles(u->in_float ? &u->target->costs.real : &u->target->costs.int8,
                                  (double)cycles(u, layer) * share, 1);
 }
@@ -568,14 +531,15 @@ static bool divides(struct unread *u, struct nuc_node *x, struct division *v)
     for (uint32_t i = 0; v->layer != NULL && i < x->n_users; i++) {
         struct nuc_node *reader = x->users[i];
         uint32_t rank = v->layer->vals[0].rank, k = 0;
-        struct box b;
+        struct nuc_box b;
         if (nuc_arg_node(reader, NUC_SELF) != x || !u->of[reader->id].read || !is_made_in_parts(u, reader) ||
             !operand_box(u, reader, NUC_SELF, 0, &u->of[reader->id].box, &b))
             return false;
         b = box_of_layer(u, x, v->layer, b);
+        memset(b.at, 0, sizeof b.at);
         for (; k < v->n_parts; k++) {
-            struct box both = hull(v->parts[k], &b, rank);
-            if (count(&both, 0, rank) > count(&v->parts[k], 0, rank) + count(&b, 0, rank))
+            struct nuc_box both = nuc_box_hull(v->parts[k], &b, rank);
+            if (nuc_box_count(&both, 0, rank) > nuc_box_count(&v->parts[k], 0, rank) + nuc_box_count(&b, 0, rank))
                 continue;
             v->parts[k] = both;
             break;
@@ -634,21 +598,21 @@ static void divide(struct unread *u, struct nuc_node *x, const struct division *
 /* ---- what is built ---- */
 
 static struct nuc_node *part_of_constant(struct nuc_graph *g, struct nuc_node *before, const struct nuc_node *x,
-                                         const struct box *b)
+                                         const struct nuc_box *b)
 {
     struct nuc_meta m = x->vals[0];
     const uint8_t *from = nuc_const_contiguous(g, x);
     int64_t index[NUC_MAX_RANK] = {0};
 
     for (uint32_t d = 0; d < m.rank; d++)
-        m.sizes[d] = extent(b, d);
+        m.sizes[d] = nuc_box_extent(b, d);
     m = nuc_meta_make(m.dtype, m.sizes, m.rank);
     size_t size = nuc_bytes(&m) / (size_t)nuc_elements(&m);
     uint8_t *to = nuc_alloc(g->cx, nuc_bytes(&m));
     for (int64_t i = 0; i < nuc_elements(&m); i++) {
         int64_t at = 0;
         for (uint32_t d = 0; d < m.rank; d++)
-            at = at * x->vals[0].sizes[d] + b->lo[d] + index[d];
+            at = at * x->vals[0].sizes[d] + nuc_box_place(b, d, index[d]);
         memcpy(to + (size_t)i * size, from + (size_t)at * size, size);
         for (uint32_t d = m.rank; d-- > 0 && ++index[d] == m.sizes[d];)
             index[d] = 0;
@@ -656,42 +620,51 @@ static struct nuc_node *part_of_constant(struct nuc_graph *g, struct nuc_node *b
     return nuc_add_constant(g, nuc_format(g->cx, "%s_part", before->name), &m, to);
 }
 
-/* One that was built stands in front of what is being built. */
+/* Places of a box in what holds another one. One that was built stands in front of what is being built. */
 static struct nuc_node *part_along(struct unread *u, struct nuc_node *before, struct nuc_node *x, uint32_t dim,
-                                   int64_t lo, int64_t hi)
+                                   const struct nuc_box *b, const struct nuc_box *there)
 {
+    int64_t n = nuc_box_extent(b, dim), *at = nuc_alloc_array(u->g->cx, (size_t)n, sizeof *at);
+    struct nuc_box part = {.lo = {0}};
+
+    for (int64_t i = 0; i < n; i++)
+        at[i] = nuc_box_index(there, dim, nuc_box_place(b, dim, i));
+    nuc_box_set_list(&part, 0, at, n);
+    if (!nuc_box_is_even(&part, 0))
+        return nuc_insert_taken(u->g, before, x, dim, at, n);
+    int64_t lo = at[0], hi = part.hi[0], step = n > 1 ? at[1] - lo : 1;
     for (uint32_t i = 0; i < x->n_users; i++) {
         struct nuc_node *s = x->users[i];
-        if (s->id >= u->n_ids && s->op == NUC_OP_SLICE && nuc_integer(s, NUC_ARG(SLICE, step), 1) == 1 &&
+        if (s->id >= u->n_ids && s->op == NUC_OP_SLICE && nuc_integer(s, NUC_ARG(SLICE, step), 1) == step &&
             nuc_dim(s, NUC_ARG(SLICE, dim), 0, x->vals[0].rank) == dim &&
             nuc_integer(s, NUC_ARG(SLICE, start), 0) == lo && nuc_integer(s, NUC_ARG(SLICE, end), 0) == hi)
             return s;
     }
-    return nuc_insert_part(u->g, before, x, dim, lo, hi);
+    return step == 1 ? nuc_insert_part(u->g, before, x, dim, lo, hi)
+                     : nuc_emit(u->g, before, NUC_OP_SLICE, before, NUC_ARGS(x, (int64_t)dim, lo, hi, step));
 }
 
 /* That box of an operand. */
-static struct nuc_node *take(struct unread *u, struct nuc_node *before, struct nuc_node *x, const struct box *b)
+static struct nuc_node *take(struct unread *u, struct nuc_node *before, struct nuc_node *x, const struct nuc_box *b)
 {
     uint32_t rank = x->vals[0].rank;
 
     if (nuc_is_static(x))
-        return is_all(b, &x->vals[0]) ? x : part_of_constant(u->g, before, x, b);
+        return nuc_box_is_all(b, &x->vals[0]) ? x : part_of_constant(u->g, before, x, b);
     const struct demand *d = x->id < u->n_ids ? &u->of[x->id] : NULL; /* what is built holds all of its value */
     struct nuc_node *value = d != NULL && d->made != NULL ? d->made : x;
-    if (value == x && x->op == NUC_OP_SLICE && nuc_integer(x, NUC_ARG(SLICE, step), 1) == 1 &&
-        !is_all(b, &x->vals[0])) {
-        struct box from; /* a part of a part */
+    if (value == x && x->op == NUC_OP_SLICE && !nuc_box_is_all(b, &x->vals[0])) {
+        struct nuc_box from; /* a part of a part */
         (void)operand_box(u, x, NUC_SELF, 0, b, &from);
         return take(u, before, nuc_operand(u->g, x, NUC_SELF), &from);
     }
-    struct box there = value != x ? d->box : all_of(&x->vals[0]);
+    struct nuc_box there = value != x ? d->box : nuc_box_of(&x->vals[0]);
     struct nuc_quant q;
-    bool is_cut = !is_same(b, &there, rank) && nuc_quant_of(x, &q) && !q.per_channel;
+    bool is_cut = !nuc_box_is_same(b, &there, rank) && nuc_quant_of(x, &q) && !q.per_channel;
     if (is_cut && nuc_is_quantize(x)) /* what cuts reads and makes values that are quantized */
         value = nuc_insert_quant(u->g, before, NUC_OP_DEQUANTIZE_PER_TENSOR, value, &q);
     for (uint32_t k = 0; k < rank; k++)
-        value = part_along(u, before, value, k, b->lo[k] - there.lo[k], b->hi[k] - there.lo[k]);
+        value = part_along(u, before, value, k, b, &there);
     if (is_cut)
         value = nuc_insert_quant(u->g, before, NUC_OP_QUANTIZE_PER_TENSOR, value, &q);
     if (is_cut && nuc_is_dequantize(x))
@@ -699,7 +672,7 @@ static struct nuc_node *take(struct unread *u, struct nuc_node *before, struct n
     return value;
 }
 
-static struct nuc_node *operand_part(struct unread *u, struct nuc_node *n, uint32_t arg, struct box *b)
+static struct nuc_node *operand_part(struct unread *u, struct nuc_node *n, uint32_t arg, struct nuc_box *b)
 {
     (void)operand_box(u, n, arg, 0, &u->of[n->id].box, b);
     return take(u, n, nuc_operand(u->g, n, arg), b);
@@ -710,7 +683,7 @@ static struct nuc_node *part_of_cat(struct unread *u, struct nuc_node *n)
     const struct nuc_arg *list = nuc_arg_at(n, NUC_ARG(CAT, tensors));
     struct nuc_node **parts = nuc_alloc_array(u->g->cx, list->count, sizeof(struct nuc_node *));
     uint32_t n_parts = 0;
-    struct box b;
+    struct nuc_box b;
 
     for (uint32_t e = 0; e < list->count; e++) {
         if (operand_box(u, n, NUC_ARG(CAT, tensors), e, &u->of[n->id].box, &b))
@@ -722,16 +695,17 @@ static struct nuc_node *part_of_cat(struct unread *u, struct nuc_node *n)
 static struct nuc_node *part_of_pad(struct unread *u, struct nuc_node *n)
 {
     const struct nuc_arg *pad = nuc_arg_at(n, NUC_ARG(PAD, pad));
-    const struct box *y = &u->of[n->id].box;
+    const struct nuc_box *y = &u->of[n->id].box;
     int64_t *pads = nuc_alloc_array(u->g->cx, pad->count, sizeof *pads);
     bool any = false;
-    struct box x;
+    struct nuc_box x;
     struct nuc_node *value = operand_part(u, n, NUC_SELF, &x);
 
     for (uint32_t i = 0; i < pad->count; i += 2) {
         uint32_t d = n->vals[0].rank - 1u - i / 2;
-        pads[i] = x.lo[d] + pad->u.ints[i] - y->lo[d];
-        pads[i + 1] = extent(y, d) - extent(&x, d) - pads[i];
+        for (pads[i] = 0; pads[i] < nuc_box_extent(y, d) && nuc_box_place(y, d, pads[i]) < pad->u.ints[i];)
+            pads[i]++;
+        pads[i + 1] = nuc_box_extent(y, d) - nuc_box_extent(&x, d) - pads[i];
         any = any || pads[i] != 0 || pads[i + 1] != 0;
     }
     return any ? nuc_emit_like(u->g, n, n, NUC_ARGS(value, nuc_ints_arg(pads, pad->count))) : value;
@@ -752,7 +726,7 @@ static void set_padding(struct unread *u, const struct nuc_node *n, struct nuc_n
         struct ends e = ends_of(a, &u->of[n->id].box, nuc_input_meta(n, NUC_SELF)->sizes[a->from]);
         if (a->kind != NUC_AXIS_WINDOW)
             continue;
-        if (extent(&u->of[n->id].box, a->to) == n->vals[0].sizes[a->to])
+        if (nuc_box_extent(&u->of[n->id].box, a->to) == n->vals[0].sizes[a->to])
             e.before = e.after = -a->start;
         padding[n_windows] = e.before == e.after ? e.before : 0;
         if (e.before != e.after) {
@@ -778,7 +752,7 @@ static void set_padding(struct unread *u, const struct nuc_node *n, struct nuc_n
 static struct nuc_node *with_operands(struct unread *u, struct nuc_node *n)
 {
     struct nuc_node *operands[NUC_MAX_RANK] = {NULL};
-    struct box b;
+    struct nuc_box b;
 
     for (uint32_t i = 0; i < n->n_args && i < NUC_MAX_RANK; i++) {
         if (n->args[i].kind == NUC_ARG_NODE)
@@ -800,13 +774,13 @@ static struct nuc_node *with_operands(struct unread *u, struct nuc_node *n)
 
 static struct nuc_node *build(struct unread *u, struct nuc_node *n)
 {
-    const struct box *y = &u->of[n->id].box;
-    int64_t sizes[NUC_MAX_RANK], step, dim;
+    const struct nuc_box *y = &u->of[n->id].box;
+    int64_t sizes[NUC_MAX_RANK];
     struct nuc_node *value;
-    struct box x;
+    struct nuc_box x;
 
     for (uint32_t d = 0; d < n->vals[0].rank; d++)
-        sizes[d] = extent(y, d);
+        sizes[d] = nuc_box_extent(y, d);
     if (nuc_op_family(n->op) == NUC_FAMILY_VIEW)
         return nuc_insert_reshaped(u->g, n, operand_part(u, n, NUC_SELF, &x), sizes, n->vals[0].rank);
     switch ((int)n->op) {
@@ -817,18 +791,15 @@ static struct nuc_node *build(struct unread *u, struct nuc_node *n)
     case NUC_OP_EXPAND:
         return nuc_insert_expanded(u->g, n, operand_part(u, n, NUC_SELF, &x), sizes, n->vals[0].rank);
     case NUC_OP_SLICE:
-        value = operand_part(u, n, NUC_SELF, &x);
-        step = nuc_integer(n, NUC_ARG(SLICE, step), 1);
-        dim = nuc_dim(n, NUC_ARG(SLICE, dim), 0, n->vals[0].rank);
-        return step == 1 ? value
-                         : nuc_emit(u->g, n, NUC_OP_SLICE, n, NUC_ARGS(value, dim, 0, value->vals[0].sizes[dim], step));
+        return operand_part(u, n, NUC_SELF, &x);
     case NUC_OP_INDEX: {
         struct nuc_places p = places_of_index(u, n);
         value = operand_part(u, n, NUC_SELF, &x);
         int64_t *at = nuc_alloc_array(u->g->cx, (size_t)sizes[p.dim], sizeof *at);
         for (int64_t i = 0; i < sizes[p.dim]; i++) {
-            int64_t place = p.at[y->lo[p.dim] + i];
-            at[i] = (place < 0 ? place + nuc_input_meta(n, NUC_SELF)->sizes[p.dim] : place) - x.lo[p.dim];
+            int64_t from = p.at[nuc_box_place(y, p.dim, i)];
+            from += from < 0 ? nuc_input_meta(n, NUC_SELF)->sizes[p.dim] : 0;
+            at[i] = nuc_box_index(&x, p.dim, from);
         }
         return nuc_insert_taken(u->g, n, value, p.dim, at, sizes[p.dim]);
     }
