@@ -31,6 +31,13 @@ const void *nuc_known_value(struct nuc_graph *g, struct nuc_node *node)
     return nuc_is_static(node) && node->data != NULL ? nuc_const_contiguous(g, node) : NULL;
 }
 
+struct nuc_node *nuc_insert_known(struct nuc_graph *g, struct nuc_node *before, struct nuc_node *node)
+{
+    const struct nuc_meta m = nuc_meta_make(node->vals[0].dtype, node->vals[0].sizes, node->vals[0].rank);
+
+    return nuc_add_constant(g, nuc_format(g->cx, "%s_constant", before->name), &m, nuc_known_value(g, node));
+}
+
 const int64_t *nuc_known_integers(struct nuc_graph *g, struct nuc_node *node)
 {
     const void *data = nuc_known_value(g, node);

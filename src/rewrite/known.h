@@ -8,6 +8,9 @@
  * from inputs of the model. */
 const void *nuc_known_value(struct nuc_graph *g, struct nuc_node *node);
 
+/* A constant of that value in front of `before`: of what is known. */
+struct nuc_node *nuc_insert_known(struct nuc_graph *g, struct nuc_node *before, struct nuc_node *node);
+
 /* The same of integers of any type, as int64; NULL when it is computed or holds something else. */
 const int64_t *nuc_known_integers(struct nuc_graph *g, struct nuc_node *node);
 

@@ -88,7 +88,7 @@ struct nuc_norm_of nuc_norm_form_of(const struct nuc_norm_sums *s, double *error
 
 /* Places along one dimension that an index takes, all others whole. */
 struct nuc_places {
-    const int64_t *at; /* NULL: the operator takes others */
+    const int64_t *at; /* from the front; NULL: the operator takes others */
     int64_t count;
     uint32_t dim;
 };

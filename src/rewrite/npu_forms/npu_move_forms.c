@@ -201,38 +201,39 @@ struct nuc_places nuc_places_of(struct nuc_graph *g, const struct nuc_node *node
         index = list->u.nodes[i];
         p.dim = i;
     }
-    if (index == NULL || index->vals[0].rank != 1)
+    if (index == NULL || index->vals[0].rank != 1 || p.dim >= nuc_input_meta(node, NUC_SELF)->rank)
         return none;
-    p.at = nuc_known_integers(g, index);
+    const int64_t *from = nuc_known_integers(g, index), size = nuc_input_meta(node, NUC_SELF)->sizes[p.dim];
+    if (from == NULL)
+        return none;
     p.count = nuc_elements(&index->vals[0]);
+    int64_t *at = nuc_alloc_array(g->cx, (size_t)p.count + 1, sizeof *at);
+    for (int64_t i = 0; i < p.count; i++)
+        at[i] = from[i] < 0 ? from[i] + size : from[i];
+    p.at = at;
     return p;
 }
 
-static int64_t place(const struct nuc_places *p, int64_t i, int64_t size)
-{
-    return p->at[i] < 0 ? p->at[i] + size : p->at[i];
-}
-
 /* The end of the run that begins at `i`: places next to each other, or each as far from the one before it. */
-static int64_t end_of_run(const struct nuc_places *p, int64_t i, int64_t size)
+static int64_t end_of_run(const struct nuc_places *p, int64_t i)
 {
-    int64_t end = i + 1, step = end < p->count ? place(p, end, size) - place(p, i, size) : 0;
+    int64_t end = i + 1, step = end < p->count ? p->at[end] - p->at[i] : 0;
 
     if (step < 1)
         return end;
-    while (end < p->count && place(p, end, size) - place(p, end - 1, size) == step)
+    while (end < p->count && p->at[end] - p->at[end - 1] == step)
         end++;
     /* Two with others between them are as well taken one by one. */
     return step > 1 && end - i < 3 ? i + 1 : end;
 }
 
-static uint64_t runs_of(const struct nuc_places *p, int64_t size)
+static uint64_t runs_of(const struct nuc_places *p)
 {
     uint64_t runs = 0;
 
     for (int64_t i = 0, end; i < p->count; i = end) {
-        end = end_of_run(p, i, size);
-        runs += end - i > 1 && place(p, i + 1, size) > place(p, i, size) + 1 ? 2 : 1; /* with a step: pieces first */
+        end = end_of_run(p, i);
+        runs += end - i > 1 && p->at[i + 1] > p->at[i] + 1 ? 2 : 1; /* with a step: pieces first */
     }
     return runs;
 }
@@ -240,13 +241,12 @@ static uint64_t runs_of(const struct nuc_places *p, int64_t size)
 static struct nuc_node *insert_runs(struct nuc_graph *g, struct nuc_node *node, struct nuc_node *value,
                                     const struct nuc_places *p)
 {
-    int64_t size = value->vals[0].sizes[p->dim];
     struct nuc_node **parts = nuc_alloc_array(g->cx, (size_t)p->count, sizeof(struct nuc_node *));
     uint32_t n = 0;
 
     for (int64_t i = 0, end; i < p->count; i = end) {
-        end = end_of_run(p, i, size);
-        int64_t first = place(p, i, size), last = place(p, end - 1, size);
+        end = end_of_run(p, i);
+        int64_t first = p->at[i], last = p->at[end - 1];
         int64_t step = end - i > 1 ? (last - first) / (end - i - 1) : 1;
         parts[n] = nuc_insert_part(g, node, value, p->dim, first, last + 1);
         if (step > 1) {
@@ -276,9 +276,9 @@ static struct bent bent_of(const struct nuc_places *p, int64_t size)
 
     for (size_t m = 0; m < sizeof modes / sizeof *modes; m++) {
         int64_t before = 0, after, i = 0;
-        while (before < p->count && place(p, before, size) != 0)
+        while (before < p->count && p->at[before] != 0)
             before++;
-        while (strcmp(modes[m], "replicate") == 0 && before + 1 < p->count && place(p, before + 1, size) == 0)
+        while (strcmp(modes[m], "replicate") == 0 && before + 1 < p->count && p->at[before + 1] == 0)
             before++;
         after = p->count - before - size;
         if (after < 0 || before + after == 0 || (bent_place(modes[m], 1) == 1 && (before >= size || after >= size)))
@@ -286,7 +286,7 @@ static struct bent bent_of(const struct nuc_places *p, int64_t size)
         for (; i < p->count; i++) {
             int64_t at = i - before, end = at - size + 1;
             int64_t from = at < 0 ? bent_place(modes[m], -at) : end > 0 ? size - 1 - bent_place(modes[m], end) : at;
-            if (place(p, i, size) != from)
+            if (p->at[i] != from)
                 break;
         }
         if (i == p->count)
@@ -348,8 +348,7 @@ static bool is_taken_in_runs(const struct nuc_support *s, const struct nuc_node 
     if (node->op == NUC_OP_FLIP)
         return gains(s, node, calls_of_flip(node), 1);
     struct nuc_places p = nuc_places_of(s->g, node);
-    return p.at != NULL && p.count > 0 && p.dim < nuc_input_meta(node, NUC_SELF)->rank &&
-           gains(s, node, runs_of(&p, nuc_input_meta(node, NUC_SELF)->sizes[p.dim]), 1);
+    return p.at != NULL && p.count > 0 && gains(s, node, runs_of(&p), 1);
 }
 
 static struct nuc_node *to_runs(struct nuc_graph *g, struct nuc_node *node)

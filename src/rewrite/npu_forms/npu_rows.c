@@ -175,12 +175,6 @@ static struct nuc_node *to_padded_layer(struct nuc_graph *g, struct nuc_node *no
 
 /* ---- rows of a norm that are known ---- */
 
-/* What is computed of constants alone, as one. */
-static struct nuc_node *known(struct nuc_graph *g, struct nuc_node *node, struct nuc_node *x)
-{
-    return nuc_insert_floats(g, node, nuc_known_value(g, x), x->vals[0].sizes, x->vals[0].rank);
-}
-
 /* Those places of a value; of a constant another constant. */
 static struct nuc_node *taken(struct nuc_graph *g, struct nuc_node *node, struct nuc_node *x, struct nuc_places p)
 {
@@ -190,7 +184,7 @@ static struct nuc_node *taken(struct nuc_graph *g, struct nuc_node *node, struct
         run++;
     struct nuc_node *part = run == p.count ? nuc_insert_part(g, node, x, p.dim, p.at[0], p.at[0] + run)
                                            : nuc_insert_taken(g, node, x, p.dim, p.at, p.count);
-    return nuc_is_static(x) ? known(g, node, part) : part;
+    return nuc_is_static(x) ? nuc_insert_known(g, node, part) : part;
 }
 
 static bool moves(const struct nuc_node *x)
@@ -322,7 +316,7 @@ static struct nuc_node *to_norm_of_unknown(struct nuc_graph *g, struct nuc_node 
         rows_of[known] = nuc_emit_like(g, node, node, NUC_ARGS(of));
         n[known] = 0;
     }
-    rows_of[1] = known(g, node, rows_of[1]);
+    rows_of[1] = nuc_insert_known(g, node, rows_of[1]);
     for (int64_t i = 0, run = 0; i < k.size; run++) {
         bool known = k.known[i];
         int64_t first = n[known];
@@ -383,7 +377,7 @@ static struct nuc_node *to_sums_of_parts(struct nuc_graph *g, struct nuc_node *n
         struct nuc_node *rest =
             taken(g, node, nuc_operand(g, node, NUC_OTHER), (struct nuc_places){at + start, n, dim});
         parts[i] = nuc_emit_like(g, node, node, NUC_ARGS(part, rest));
-        parts[i] = nuc_is_static(part) ? known(g, node, parts[i]) : parts[i];
+        parts[i] = nuc_is_static(part) ? nuc_insert_known(g, node, parts[i]) : parts[i];
         start += n;
     }
     return nuc_insert_cat(g, node, parts, list->count, dim);

@@ -101,15 +101,13 @@ static int compare(const void *a, const void *b)
 }
 
 /* What an index takes for a box of its result, each place once. */
-static void indexed_along(struct nuc_context *cx, const struct nuc_places *p, const struct nuc_box *y, int64_t size,
+static void indexed_along(struct nuc_context *cx, const struct nuc_places *p, const struct nuc_box *y,
                           struct nuc_box *x)
 {
     int64_t n = nuc_box_extent(y, p->dim), kept = 1, *at = nuc_alloc_array(cx, (size_t)n, sizeof *at);
 
-    for (int64_t i = 0; i < n; i++) {
+    for (int64_t i = 0; i < n; i++)
         at[i] = p->at[nuc_box_place(y, p->dim, i)];
-        at[i] += at[i] < 0 ? size : 0;
-    }
     qsort(at, (size_t)n, sizeof *at, compare);
     for (int64_t i = 1; i < n; i++) {
         if (at[i] > at[kept - 1])
@@ -146,7 +144,7 @@ static bool operand_box(struct unread *u, const struct nuc_node *n, uint32_t arg
         nuc_box_set_along(x, d, y, d);
     if (p.at != NULL) {
         *x = *y;
-        indexed_along(u->g->cx, &p, y, m->sizes[p.dim], x);
+        indexed_along(u->g->cx, &p, y, x);
     }
     if (n->op == NUC_OP_DEQUANTIZE_PER_CHANNEL && arg != NUC_SELF) { /* scales and zero points lie along an axis */
         uint32_t axis = (uint32_t)nuc_dim(n, NUC_ARG(DEQUANTIZE_PER_CHANNEL, axis), 0, n->vals[0].rank);
@@ -420,6 +418,8 @@ static bool takes_less(struct unread *u, const struct nuc_node *n)
     uint64_t copies = 0;
     bool drops = false;
 
+    if (n->op == NUC_OP_SLICE) /* is a copy itself */
+        return is_narrow(u, nuc_operand(u->g, n, NUC_SELF));
     for (const struct nuc_node *x; (x = nuc_next_input(n, &at)) != NULL;) {
         struct nuc_box b;
         if (nuc_is_static(x))
@@ -432,14 +432,10 @@ static bool takes_less(struct unread *u, const struct nuc_node *n)
         if (!nuc_box_is_same(&b, &there, x->vals[0].rank) || (at.argument == NUC_SELF && is_padded(n, &d->box)))
             copies += part_copy_cycles(u, &b, x->vals[0].rank);
     }
-    const struct nuc_node *sliced = n->op == NUC_OP_SLICE ? nuc_arg_node(n, NUC_SELF) : NULL;
-    if (sliced != NULL) /* is a copy itself */
-        return is_narrow(u, sliced);
     /* Views take none, and what is concatenated may be made there. */
     bool is_free = nuc_op_family(n->op) == NUC_FAMILY_VIEW || (n->op == NUC_OP_CAT && !drops);
     double saved = (is_free ? 0 : (double)cycles(u, n)) * (1.0 - (double)part / (double)nuc_elements(&n->vals[0]));
-    return copies == 0 || n->op == NUC_OP_SLICE ||
-           saved + (double)part_copy_cycles(u, &d->box, n->vals[0].rank) > (double)copies;
+    return copies == 0 || saved + (double)part_copy_cycles(u, &d->box, n->vals[0].rank) > (double)copies;
 }
 
 /* Networks take two or three. */
@@ -597,29 +593,6 @@ static void divide(struct unread *u, struct nuc_node *x, const struct division *
 
 /* ---- what is built ---- */
 
-static struct nuc_node *part_of_constant(struct nuc_graph *g, struct nuc_node *before, const struct nuc_node *x,
-                                         const struct nuc_box *b)
-{
-    struct nuc_meta m = x->vals[0];
-    const uint8_t *from = nuc_const_contiguous(g, x);
-    int64_t index[NUC_MAX_RANK] = {0};
-
-    for (uint32_t d = 0; d < m.rank; d++)
-        m.sizes[d] = nuc_box_extent(b, d);
-    m = nuc_meta_make(m.dtype, m.sizes, m.rank);
-    size_t size = nuc_bytes(&m) / (size_t)nuc_elements(&m);
-    uint8_t *to = nuc_alloc(g->cx, nuc_bytes(&m));
-    for (int64_t i = 0; i < nuc_elements(&m); i++) {
-        int64_t at = 0;
-        for (uint32_t d = 0; d < m.rank; d++)
-            at = at * x->vals[0].sizes[d] + nuc_box_place(b, d, index[d]);
-        memcpy(to + (size_t)i * size, from + (size_t)at * size, size);
-        for (uint32_t d = m.rank; d-- > 0 && ++index[d] == m.sizes[d];)
-            index[d] = 0;
-    }
-    return nuc_add_constant(g, nuc_format(g->cx, "%s_part", before->name), &m, to);
-}
-
 /* Places of a box in what holds another one. One that was built stands in front of what is being built. */
 static struct nuc_node *part_along(struct unread *u, struct nuc_node *before, struct nuc_node *x, uint32_t dim,
                                    const struct nuc_box *b, const struct nuc_box *there)
@@ -649,8 +622,6 @@ static struct nuc_node *take(struct unread *u, struct nuc_node *before, struct n
 {
     uint32_t rank = x->vals[0].rank;
 
-    if (nuc_is_static(x))
-        return nuc_box_is_all(b, &x->vals[0]) ? x : part_of_constant(u->g, before, x, b);
     const struct demand *d = x->id < u->n_ids ? &u->of[x->id] : NULL; /* what is built holds all of its value */
     struct nuc_node *value = d != NULL && d->made != NULL ? d->made : x;
     if (value == x && x->op == NUC_OP_SLICE && !nuc_box_is_all(b, &x->vals[0])) {
@@ -665,6 +636,8 @@ static struct nuc_node *take(struct unread *u, struct nuc_node *before, struct n
         value = nuc_insert_quant(u->g, before, NUC_OP_DEQUANTIZE_PER_TENSOR, value, &q);
     for (uint32_t k = 0; k < rank; k++)
         value = part_along(u, before, value, k, b, &there);
+    if (value != x && nuc_is_static(x))
+        return nuc_insert_known(u->g, before, value);
     if (is_cut)
         value = nuc_insert_quant(u->g, before, NUC_OP_QUANTIZE_PER_TENSOR, value, &q);
     if (is_cut && nuc_is_dequantize(x))
@@ -796,11 +769,8 @@ static struct nuc_node *build(struct unread *u, struct nuc_node *n)
         struct nuc_places p = places_of_index(u, n);
         value = operand_part(u, n, NUC_SELF, &x);
         int64_t *at = nuc_alloc_array(u->g->cx, (size_t)sizes[p.dim], sizeof *at);
-        for (int64_t i = 0; i < sizes[p.dim]; i++) {
-            int64_t from = p.at[nuc_box_place(y, p.dim, i)];
-            from += from < 0 ? nuc_input_meta(n, NUC_SELF)->sizes[p.dim] : 0;
-            at[i] = nuc_box_index(&x, p.dim, from);
-        }
+        for (int64_t i = 0; i < sizes[p.dim]; i++)
+            at[i] = nuc_box_index(&x, p.dim, p.at[nuc_box_place(y, p.dim, i)]);
         return nuc_insert_taken(u->g, n, value, p.dim, at, sizes[p.dim]);
     }
     default:
