@@ -272,6 +272,19 @@ struct nuc_node *nuc_insert_taken(struct nuc_graph *g, struct nuc_node *node, st
     return nuc_emit(g, node, NUC_OP_INDEX, node, NUC_ARGS(input, nuc_nodes_arg(list, dim + 1)));
 }
 
+struct nuc_node *nuc_insert_places(struct nuc_graph *g, struct nuc_node *node, struct nuc_node *input, uint32_t dim,
+                                   const int64_t *indices, int64_t count)
+{
+    int64_t i = 1, step = count > 1 ? indices[1] - indices[0] : 1, end = indices[count - 1] + 1;
+
+    while (i < count && indices[i] - indices[i - 1] == step)
+        i++;
+    if (i < count || step < 1)
+        return nuc_insert_taken(g, node, input, dim, indices, count);
+    return step == 1 ? nuc_insert_part(g, node, input, dim, indices[0], end)
+                     : nuc_emit(g, node, NUC_OP_SLICE, node, NUC_ARGS(input, (int64_t)dim, indices[0], end, step));
+}
+
 /* [.., size, ..] becomes [.., 1, size, ..], that dimension is repeated, and the two become one. */
 static struct nuc_node *repeated_by_expand(struct nuc_graph *g, struct nuc_node *node, struct nuc_node *input,
                                            uint32_t dim, int64_t times)

@@ -85,6 +85,10 @@ struct nuc_node *nuc_insert_along(struct nuc_graph *g, struct nuc_node *node, st
 struct nuc_node *nuc_insert_taken(struct nuc_graph *g, struct nuc_node *node, struct nuc_node *input, uint32_t dim,
                                   const int64_t *indices, int64_t count);
 
+/* The same by a slice where the positions are each as far from the one before it. */
+struct nuc_node *nuc_insert_places(struct nuc_graph *g, struct nuc_node *node, struct nuc_node *input, uint32_t dim,
+                                   const int64_t *indices, int64_t count);
+
 /* The value `times` times one after the other along a dimension. */
 struct nuc_node *nuc_insert_repeated(struct nuc_graph *g, struct nuc_node *node, struct nuc_node *input, uint32_t dim,
                                      int64_t times);

@@ -178,12 +178,8 @@ static struct nuc_node *to_padded_layer(struct nuc_graph *g, struct nuc_node *no
 /* Those places of a value; of a constant another constant. */
 static struct nuc_node *taken(struct nuc_graph *g, struct nuc_node *node, struct nuc_node *x, struct nuc_places p)
 {
-    int64_t run = 1;
+    struct nuc_node *part = nuc_insert_places(g, node, x, p.dim, p.at, p.count);
 
-    while (run < p.count && p.at[run] == p.at[0] + run)
-        run++;
-    struct nuc_node *part = run == p.count ? nuc_insert_part(g, node, x, p.dim, p.at[0], p.at[0] + run)
-                                           : nuc_insert_taken(g, node, x, p.dim, p.at, p.count);
     return nuc_is_static(x) ? nuc_insert_known(g, node, part) : part;
 }
 
@@ -193,29 +189,16 @@ static bool moves(const struct nuc_node *x)
            (nuc_op_rearranges(x->op) || x->op == NUC_OP_SLICE || x->op == NUC_OP_CAT);
 }
 
-/* Operand `i` of what moves values; NULL: there are no more. */
-static struct nuc_node *moved_operand(const struct nuc_node *x, uint32_t i)
-{
-    const struct nuc_arg *list = x->op == NUC_OP_CAT ? nuc_arg_at(x, NUC_ARG(CAT, tensors)) : NULL;
-
-    if (list != NULL)
-        return list->kind == NUC_ARG_NODES && i < list->count ? list->u.nodes[i] : NULL;
-    return i == 0 ? nuc_arg_node(x, NUC_SELF) : NULL;
-}
-
 #define DEEPEST 16
 
 /* Some of a value is constant, behind what moves it. */
 static bool joins_constants(const struct nuc_node *x, unsigned depth)
 {
+    struct nuc_cursor at = {0, 0};
     bool some = false;
 
-    for (uint32_t i = 0; depth > 0 && !some && moves(x); i++) {
-        const struct nuc_node *operand = moved_operand(x, i);
-        if (operand == NULL)
-            break;
-        some = nuc_is_static(operand) ? x->op == NUC_OP_CAT : joins_constants(operand, depth - 1);
-    }
+    for (const struct nuc_node *from; depth > 0 && !some && moves(x) && (from = nuc_next_input(x, &at)) != NULL;)
+        some = nuc_is_static(from) ? x->op == NUC_OP_CAT : joins_constants(from, depth - 1);
     return some;
 }
 
@@ -224,8 +207,7 @@ static struct nuc_node *with_unknown(struct nuc_graph *g, struct nuc_node *node,
 {
     if (nuc_is_static(x))
         return x;
-    struct nuc_node *first = depth > 0 && moves(x) ? moved_operand(x, 0) : NULL;
-    if (first == NULL)
+    if (depth == 0 || !moves(x))
         return nuc_insert_filled(g, node, &x->vals[0], (double)NAN);
     if (x->op == NUC_OP_CAT) {
         uint32_t count = nuc_arg_at(x, NUC_ARG(CAT, tensors))->count;
@@ -234,8 +216,7 @@ static struct nuc_node *with_unknown(struct nuc_graph *g, struct nuc_node *node,
             parts[i] = with_unknown(g, node, nuc_arg_at(x, NUC_ARG(CAT, tensors))->u.nodes[i], depth - 1);
         return nuc_insert_cat(g, node, parts, count, nuc_dim(x, NUC_ARG(CAT, dim), 0, x->vals[0].rank));
     }
-    first = with_unknown(g, node, first, depth - 1);
-    return nuc_emit_like(g, node, x, NUC_ARGS(first));
+    return nuc_emit_like(g, node, x, NUC_ARGS(with_unknown(g, node, nuc_operand(g, x, NUC_SELF), depth - 1)));
 }
 
 /* Which rows of what a norm reads are constant: places along one dimension, for all others. */

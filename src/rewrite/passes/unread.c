@@ -12,6 +12,7 @@
 #include "ir/axis_map.h"
 #include "ir/conv_args.h"
 #include "npu/support/estimate.h"
+#include "npu/support/facts.h"
 #include "rewrite/insert.h"
 #include "rewrite/known.h"
 #include "rewrite/npu_forms/npu_forms.h"
@@ -469,12 +470,9 @@ struct division {
     struct nuc_box parts[MOST_READERS];
 };
 
-/* A constant, perhaps a quantized one. */
 static bool is_weight(const struct nuc_node *x)
 {
-    if (x != NULL && nuc_is_dequantize(x))
-        x = nuc_arg_node(x, NUC_SELF);
-    return x == NULL || nuc_is_static(x);
+    return x == NULL || nuc_is_effectively_static(x);
 }
 
 /* The layer with constant weights that a value is moved from, where nothing else reads what lies between. */
@@ -603,18 +601,16 @@ static struct nuc_node *part_along(struct unread *u, struct nuc_node *before, st
     for (int64_t i = 0; i < n; i++)
         at[i] = nuc_box_index(there, dim, nuc_box_place(b, dim, i));
     nuc_box_set_list(&part, 0, at, n);
-    if (!nuc_box_is_even(&part, 0))
-        return nuc_insert_taken(u->g, before, x, dim, at, n);
-    int64_t lo = at[0], hi = part.hi[0], step = n > 1 ? at[1] - lo : 1;
-    for (uint32_t i = 0; i < x->n_users; i++) {
+    for (uint32_t i = 0; i < x->n_users && nuc_box_is_even(&part, 0); i++) {
         struct nuc_node *s = x->users[i];
-        if (s->id >= u->n_ids && s->op == NUC_OP_SLICE && nuc_integer(s, NUC_ARG(SLICE, step), 1) == step &&
+        if (s->id >= u->n_ids && s->op == NUC_OP_SLICE &&
+            nuc_integer(s, NUC_ARG(SLICE, step), 1) == (n > 1 ? at[1] - at[0] : 1) &&
             nuc_dim(s, NUC_ARG(SLICE, dim), 0, x->vals[0].rank) == dim &&
-            nuc_integer(s, NUC_ARG(SLICE, start), 0) == lo && nuc_integer(s, NUC_ARG(SLICE, end), 0) == hi)
+            nuc_integer(s, NUC_ARG(SLICE, start), 0) == at[0] &&
+            nuc_integer(s, NUC_ARG(SLICE, end), 0) == at[n - 1] + 1)
             return s;
     }
-    return step == 1 ? nuc_insert_part(u->g, before, x, dim, lo, hi)
-                     : nuc_emit(u->g, before, NUC_OP_SLICE, before, NUC_ARGS(x, (int64_t)dim, lo, hi, step));
+    return nuc_insert_places(u->g, before, x, dim, at, n);
 }
 
 /* That box of an operand. */
@@ -771,7 +767,7 @@ static struct nuc_node *build(struct unread *u, struct nuc_node *n)
         int64_t *at = nuc_alloc_array(u->g->cx, (size_t)sizes[p.dim], sizeof *at);
         for (int64_t i = 0; i < sizes[p.dim]; i++)
             at[i] = nuc_box_index(&x, p.dim, p.at[nuc_box_place(y, p.dim, i)]);
-        return nuc_insert_taken(u->g, n, value, p.dim, at, sizes[p.dim]);
+        return nuc_insert_places(u->g, n, value, p.dim, at, sizes[p.dim]);
     }
     default:
         return with_operands(u, n);
