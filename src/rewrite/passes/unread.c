@@ -530,7 +530,6 @@ static bool divides(struct unread *u, struct nuc_node *x, struct division *v)
             !operand_box(u, reader, NUC_SELF, 0, &u->of[reader->id].box, &b))
             return false;
         b = box_of_layer(u, x, v->layer, b);
-        memset(b.at, 0, sizeof b.at);
         for (; k < v->n_parts; k++) {
             struct nuc_box both = nuc_box_hull(v->parts[k], &b, rank);
             if (nuc_box_count(&both, 0, rank) > nuc_box_count(&v->parts[k], 0, rank) + nuc_box_count(&b, 0, rank))
