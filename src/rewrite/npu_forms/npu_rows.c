@@ -175,14 +175,6 @@ static struct nuc_node *to_padded_layer(struct nuc_graph *g, struct nuc_node *no
 
 /* ---- rows of a norm that are known ---- */
 
-/* Those places of a value; of a constant another constant. */
-static struct nuc_node *taken(struct nuc_graph *g, struct nuc_node *node, struct nuc_node *x, struct nuc_places p)
-{
-    struct nuc_node *part = nuc_insert_places(g, node, x, p.dim, p.at, p.count);
-
-    return nuc_is_static(x) ? nuc_insert_known(g, node, part) : part;
-}
-
 static bool moves(const struct nuc_node *x)
 {
     return nuc_is_call(x) && nuc_is_float_value(x) && !nuc_is_written(x) &&
@@ -281,29 +273,24 @@ static bool is_norm_of_known(const struct nuc_support *s, const struct nuc_node 
 static struct nuc_node *to_norm_of_unknown(struct nuc_graph *g, struct nuc_node *node)
 {
     struct known_rows k = known_rows_of(g, node);
-    struct nuc_node *x = nuc_operand(g, node, NUC_SELF), *rows_of[2];
+    struct nuc_node *x = nuc_operand(g, node, NUC_SELF), *rest, *all;
     struct nuc_node **parts = nuc_alloc_array(g->cx, (size_t)k.runs, sizeof(struct nuc_node *));
-    int64_t *at[2], *own = nuc_alloc_array(g->cx, (size_t)k.size, sizeof *own), n[2] = {0, 0};
+    int64_t *at = nuc_alloc_array(g->cx, (size_t)k.size, sizeof *at), n = 0;
 
-    for (int known = 0; known < 2; known++)
-        at[known] = nuc_alloc_array(g->cx, (size_t)k.size, sizeof **at);
     for (int64_t i = 0; i < k.size; i++) {
-        own[i] = i;
-        at[k.known[i]][n[k.known[i]]++] = i;
+        at[n] = i;
+        n += !k.known[i];
     }
-    for (int known = 0; known < 2; known++) {
-        struct nuc_node *of = known ? nuc_insert_floats(g, node, k.values, x->vals[0].sizes, x->vals[0].rank) : x;
-        of = taken(g, node, of, (struct nuc_places){at[known], n[known], k.dim});
-        rows_of[known] = nuc_emit_like(g, node, node, NUC_ARGS(of));
-        n[known] = 0;
-    }
-    rows_of[1] = nuc_insert_known(g, node, rows_of[1]);
-    for (int64_t i = 0, run = 0; i < k.size; run++) {
-        bool known = k.known[i];
-        int64_t first = n[known];
-        for (; i < k.size && k.known[i] == known; i++)
-            n[known]++;
-        parts[run] = taken(g, node, rows_of[known], (struct nuc_places){own + first, n[known] - first, k.dim});
+    rest = nuc_emit_like(g, node, node, NUC_ARGS(nuc_insert_places(g, node, x, k.dim, at, n)));
+    all = nuc_insert_floats(g, node, k.values, x->vals[0].sizes, x->vals[0].rank);
+    all = nuc_insert_known(g, node, nuc_emit_like(g, node, node, NUC_ARGS(all)));
+    n = 0;
+    for (int64_t i = 0, run = 0, end; i < k.size; i = end, run++) {
+        for (end = i + 1; end < k.size && k.known[end] == k.known[i];)
+            end++;
+        parts[run] = k.known[i] ? nuc_insert_known(g, node, nuc_insert_part(g, node, all, k.dim, i, end))
+                                : nuc_insert_part(g, node, rest, k.dim, n, n + end - i);
+        n += k.known[i] ? 0 : end - i;
     }
     return nuc_insert_cat(g, node, parts, (uint32_t)k.runs, k.dim);
 }
@@ -348,15 +335,12 @@ static struct nuc_node *to_sums_of_parts(struct nuc_graph *g, struct nuc_node *n
     const struct nuc_arg *list = nuc_arg_at(x, NUC_ARG(CAT, tensors));
     uint32_t dim = (uint32_t)nuc_dim(x, NUC_ARG(CAT, dim), 0, x->vals[0].rank);
     struct nuc_node **parts = nuc_alloc_array(g->cx, list->count, sizeof(struct nuc_node *));
-    int64_t *at = nuc_alloc_array(g->cx, (size_t)x->vals[0].sizes[dim], sizeof *at), start = 0;
+    int64_t start = 0;
 
-    for (int64_t i = 0; i < x->vals[0].sizes[dim]; i++)
-        at[i] = i;
     for (uint32_t i = 0; i < list->count; i++) {
-        struct nuc_node *part = list->u.nodes[i];
+        struct nuc_node *part = list->u.nodes[i], *rest = nuc_operand(g, node, NUC_OTHER);
         int64_t n = part->vals[0].sizes[dim];
-        struct nuc_node *rest =
-            taken(g, node, nuc_operand(g, node, NUC_OTHER), (struct nuc_places){at + start, n, dim});
+        rest = nuc_insert_known(g, node, nuc_insert_part(g, node, rest, dim, start, start + n));
         parts[i] = nuc_emit_like(g, node, node, NUC_ARGS(part, rest));
         parts[i] = nuc_is_static(part) ? nuc_insert_known(g, node, parts[i]) : parts[i];
         start += n;
