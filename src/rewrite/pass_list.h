@@ -67,8 +67,9 @@ bool nuc_crop_kernels(struct nuc_graph *g);
 bool nuc_rank_before_softmax(struct nuc_graph *g);
 /* Distances to constant vectors, of which the smallest is looked for, become a linear layer. */
 bool nuc_rank_distances(struct nuc_graph *g);
-/* A permutation of what another permuted the other way, as around a norm over other dimensions than the last, goes. */
+/* Moves that change nothing go; all places of a dimension in turn, as roll() has them, are two slices. */
 bool nuc_fold_idle_moves(struct nuc_graph *g);
+/* A permutation of what another permuted the other way, as around a norm over other dimensions than the last, goes. */
 bool nuc_fold_undone_permutes(struct nuc_graph *g);
 /* Products with the transposed view of a parameter become linear layers. */
 bool nuc_fold_turned_weights(struct nuc_graph *g);
@@ -85,8 +86,9 @@ bool nuc_written_norms(struct nuc_graph *g);
 bool nuc_written_softmax(struct nuc_graph *g);
 /* Sums of what is taken at constant places, times constants, become products with constant matrices. */
 bool nuc_written_gathers(struct nuc_graph *g);
-/* Heads that share keys or values, which are repeated for each, are rows of one product. */
+/* Views and permutations in a row become one permutation, with a view on either side. */
 bool nuc_written_moves(struct nuc_graph *g);
+/* Heads that share keys or values, which are repeated for each, are rows of one product. */
 bool nuc_written_groups(struct nuc_graph *g);
 /* Sums of products with a constant larger than the other factors become products of matrices. */
 bool nuc_written_products(struct nuc_graph *g);
