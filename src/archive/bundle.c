@@ -2,10 +2,8 @@
 
 #include <string.h>
 
-#include "archive/file_kind.h"
 #include "archive/program_view.h"
 #include "device/base/flatbuf.h"
-#include "host/file.h"
 #include "host/flatbuilder.h"
 
 /* ---- reading ---- */

@@ -13,7 +13,6 @@
 #include "host/file.h"
 #include "host/half.h"
 #include "host/limits.h"
-#include "host/text.h"
 
 /* ---- one .npy file ---- */
 

@@ -8,7 +8,6 @@
 #include <string.h>
 
 #include "host/limits.h"
-#include "host/text.h"
 
 #define MAGIC_SIZE 6u
 

@@ -3,7 +3,6 @@
 #include <string.h>
 
 #include "host/index.h"
-#include "host/text.h"
 
 /* ---- texts and what is known of them ---- */
 

@@ -8,7 +8,6 @@
 #include "host/characters.h"
 #include "host/file.h"
 #include "host/text.h"
-#include "npu/container/disassemble.h"
 #include "npu/container/payload.h"
 #include "npu/convert/kernel_names.h"
 

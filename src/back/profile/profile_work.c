@@ -2,7 +2,6 @@
 #include <string.h>
 
 #include "back/profile/profile.h"
-#include "host/text.h"
 #include "npu/support/estimate.h"
 #include "npu/support/kernel_cycles.h"
 

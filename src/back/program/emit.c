@@ -9,7 +9,6 @@
 #include "ir/args.h"
 #include "ir/op_list.h"
 #include "npu/layout/orders.h"
-#include "npu/partition/delegate.h"
 
 int nuc_scalar_type(enum nuc_dtype dtype)
 {

@@ -3,7 +3,6 @@
 #include <stdarg.h>
 #include <string.h>
 
-#include "host/file.h"
 #include "host/numbers.h"
 #include "ir/quant.h"
 #include "tflite_import.h"

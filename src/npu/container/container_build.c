@@ -3,7 +3,6 @@
 
 #include "device/base/microcode.h"
 #include "device/base/span.h"
-#include "litert/flexbuffer.h"
 #include "npu/container/container.h"
 #include "npu/target/target.h"
 

@@ -5,7 +5,6 @@
 #include "host/text.h"
 #include "litert/flexbuffer.h"
 #include "npu/container/container.h"
-#include "npu/container/disassemble.h"
 
 #define N_CONSTANTS 3 /* microcode, weights, kernels */
 #define MIN_WORDS 15  /* a header whose words are all there in both forms */

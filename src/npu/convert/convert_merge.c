@@ -5,7 +5,6 @@
  * products write in the order of a permutation that reads them, and operators that keep all bytes in place become
  * aliases of their input.
  */
-#include "device/base/npu_cost.h"
 #include "npu/convert/conversion.h"
 
 /* The node that computes a tensor used once only and not given out, else NULL. */

@@ -1,7 +1,6 @@
 /* Rows are chosen and built, patterns recognized and rewritten. */
 #include "rewrite/formula/term.h"
 #include "rewrite/insert.h"
-#include "rewrite/recognize/written.h"
 
 const struct nuc_formula_row *nuc_formula_of(struct nuc_formulas *f, enum nuc_formula_use use, struct nuc_graph *g,
                                              struct nuc_node *node)

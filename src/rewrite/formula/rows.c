@@ -2,7 +2,6 @@
 #include <string.h>
 
 #include "rewrite/formula/term.h"
-#include "rewrite/recognize/written.h"
 
 #define EXPAND NUC_FORMULA_EXPAND
 #define TO_EDGE NUC_FORMULA_EDGE

@@ -1,7 +1,6 @@
 #include "rewrite/npu_forms/npu_forms.h"
 
 #include "rewrite/formula/formula.h"
-#include "rewrite/recognize/written.h"
 
 /* ---- quotients ---- */
 

@@ -1,7 +1,6 @@
 /* squeeze_copy and unsqueeze_copy become view_copy to the sizes they give: the NPU's one operator for all of them. */
 #include "rewrite/insert.h"
 #include "rewrite/pass_list.h"
-#include "rewrite/to_edge/decompose.h"
 
 static bool to_view(struct nuc_graph *g, struct nuc_node *node)
 {

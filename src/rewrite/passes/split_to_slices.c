@@ -6,7 +6,6 @@
 #include "ir/args.h"
 #include "rewrite/insert.h"
 #include "rewrite/pass_list.h"
-#include "rewrite/to_edge/decompose.h"
 
 /* Replaces what reads chunk `index`; false when nothing does. */
 static bool replace_chunk(struct nuc_graph *g, struct nuc_node *split, uint32_t index, uint32_t dim, int64_t start)

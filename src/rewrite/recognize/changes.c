@@ -4,7 +4,6 @@
 
 #include "host/nearest.h"
 #include "ir/labels.h"
-#include "rewrite/insert.h"
 #include "rewrite/rewrite.h"
 
 const struct nuc_change *nuc_next_change(const struct nuc_change *row)

@@ -8,7 +8,6 @@
 #include "ir/op_list.h"
 #include "rewrite/pass_list.h"
 #include "rewrite/recognize/labelled_product.h"
-#include "rewrite/recognize/written.h"
 
 /* Labels of the set in order; returns how many. */
 static uint32_t list_labels(uint64_t set, uint8_t *labels)

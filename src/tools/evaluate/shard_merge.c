@@ -2,7 +2,6 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "archive/json_build.h"
 #include "host/file.h"
 #include "host/limits.h"
 #include "host/text.h"
