@@ -130,7 +130,7 @@ bool nuc_cm_lower_wide_function(struct nuc_cm *c, struct nuc_node *last)
     struct nuc_node *before = nuc_cm_place(&u.out);
     if (nuc_is_dequantize(last)) {
         if (!nuc_cm_operand(last, &u.in) || u.in.scales != NULL || nuc_is_static(u.in.node) ||
-            (u.in.dtype == NUC_I8 && u.out.params.dtype == NUC_I8) || nuc_cm_range(u.in.dtype).low >= 0)
+            (u.in.dtype == NUC_I8 && u.out.params.dtype == NUC_I8) || nuc_int_range(u.in.dtype).low >= 0)
             return false;
         return nuc_cm_replace(c, &u.out, nuc_cm_requantize(c, &u.in, &u.out.params, before));
     }

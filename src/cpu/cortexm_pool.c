@@ -104,7 +104,7 @@ static struct nuc_node *pad_for_windows(struct nuc_cm *c, struct nuc_node *in, s
 
     if (w->padding.h == 0 && w->padding.w == 0 && post.h == 0 && post.w == 0)
         return in;
-    return pad_image(c, in, w, post, nuc_cm_range(in->vals[0].dtype).low, before);
+    return pad_image(c, in, w, post, nuc_int_range(in->vals[0].dtype).low, before);
 }
 
 static bool lower_dilated_pool(struct nuc_cm *c, const struct nuc_cm_unary *u, struct window *w)

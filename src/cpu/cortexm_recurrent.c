@@ -132,7 +132,7 @@ static bool read_layer(struct nuc_cm *c, struct nuc_node *node, struct layer *l,
 /* The largest absolute value of integers with these parameters. */
 static double reach(const struct nuc_cm_value *v)
 {
-    const struct nuc_cm_range range = nuc_cm_range(v->dtype);
+    const struct nuc_int_range range = nuc_int_range(v->dtype);
     double low = (double)(v->zero_point - range.low), high = (double)(range.high - v->zero_point);
 
     return v->scale * (low > high ? low : high);

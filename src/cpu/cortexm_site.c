@@ -8,20 +8,6 @@
 
 /* ---- parameters ---- */
 
-struct nuc_cm_range nuc_cm_range(enum nuc_dtype dtype)
-{
-    switch ((int)dtype) {
-    case NUC_U8:
-        return (struct nuc_cm_range){0, UINT8_MAX};
-    case NUC_I8:
-        return (struct nuc_cm_range){INT8_MIN, INT8_MAX};
-    case NUC_I16:
-        return (struct nuc_cm_range){INT16_MIN, INT16_MAX};
-    default:
-        return (struct nuc_cm_range){INT32_MIN, INT32_MAX};
-    }
-}
-
 /* Per channel they are symmetric, as weights and biases are; else 0 is among the values, whatever a file says. */
 static bool read_parameters(const struct nuc_node *node, struct nuc_cm_value *out)
 {
@@ -31,7 +17,7 @@ static bool read_parameters(const struct nuc_node *node, struct nuc_cm_value *ou
         return false;
     *out = (struct nuc_cm_value){.dtype = q.dtype, .zero_point = q.zero_point, .n_scales = 1, .axis = (int)q.axis};
     if (!q.per_channel) {
-        const struct nuc_cm_range range = nuc_cm_range(q.dtype);
+        const struct nuc_int_range range = nuc_int_range(q.dtype);
         out->scale = q.scale;
         return q.scale > 0 && q.zero_point >= range.low && q.zero_point <= range.high;
     }
@@ -81,7 +67,7 @@ bool nuc_cm_same_params(const struct nuc_cm_value *a, const struct nuc_cm_value 
 int64_t nuc_cm_quantize(const struct nuc_cm_value *params, double x)
 {
     double q = nearbyint((double)(float)(x / params->scale + (double)params->zero_point));
-    const struct nuc_cm_range range = nuc_cm_range(params->dtype);
+    const struct nuc_int_range range = nuc_int_range(params->dtype);
 
     if (!(q > (double)range.low))
         return range.low;
@@ -198,8 +184,8 @@ bool nuc_cm_result(struct nuc_node *node, bool fuse, struct nuc_cm_result *out)
     out->value = value;
     if (!read_quantize(value, false, out))
         return false;
-    out->low = nuc_cm_range(out->params.dtype).low;
-    out->high = nuc_cm_range(out->params.dtype).high;
+    out->low = nuc_int_range(out->params.dtype).low;
+    out->high = nuc_int_range(out->params.dtype).high;
     if (bounds.min > -HUGE_VAL)
         out->low = nuc_cm_quantize(&out->params, bounds.min);
     if (bounds.max < HUGE_VAL)
@@ -212,14 +198,14 @@ bool nuc_cm_any_result(struct nuc_node *node, struct nuc_cm_result *out)
     *out = (struct nuc_cm_result){.value = node};
     if (node->is_tuple || !read_quantize(node, true, out))
         return false;
-    out->low = nuc_cm_range(out->params.dtype).low;
-    out->high = nuc_cm_range(out->params.dtype).high;
+    out->low = nuc_int_range(out->params.dtype).low;
+    out->high = nuc_int_range(out->params.dtype).high;
     return true;
 }
 
 bool nuc_cm_is_clamped(const struct nuc_cm_result *result)
 {
-    const struct nuc_cm_range range = nuc_cm_range(result->params.dtype);
+    const struct nuc_int_range range = nuc_int_range(result->params.dtype);
 
     return result->low != range.low || result->high != range.high;
 }

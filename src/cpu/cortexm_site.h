@@ -5,6 +5,7 @@
 #include "algorithms/constant_channels.h"
 #include "cpu/cortexm.h"
 #include "device/base/fixed_point.h"
+#include "host/numbers.h"
 #include "ir/args.h"
 #include "npu/target/target.h"
 #include "rewrite/rewrite.h"
@@ -55,12 +56,6 @@ bool nuc_cm_operand(const struct nuc_node *dequantize, struct nuc_cm_value *out)
 bool nuc_cm_int8(const struct nuc_node *dequantize, struct nuc_cm_value *out);
 bool nuc_cm_values(const struct nuc_node *dequantize, struct nuc_cm_value *out);
 bool nuc_cm_tensor(const struct nuc_node *node, uint32_t index, struct nuc_cm_value *out);
-
-/* Least and largest number of int8, int16 and int32. */
-struct nuc_cm_range {
-    int64_t low, high;
-};
-struct nuc_cm_range nuc_cm_range(enum nuc_dtype dtype);
 
 /*
  * How the operator's result is quantized: every reader is a quantize node of the same parameters, int8 or int16 about

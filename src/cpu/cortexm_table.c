@@ -46,7 +46,7 @@ struct nuc_node *nuc_cm_requantize(struct nuc_cm *c, const struct nuc_cm_value *
     if (nuc_cm_same_params(from, to))
         return from->node;
     if (from->dtype != NUC_I8 || to->dtype != NUC_I8) {
-        const struct nuc_cm_range range = nuc_cm_range(to->dtype);
+        const struct nuc_int_range range = nuc_int_range(to->dtype);
         const struct nuc_cm_result whole = {.params = *to, .low = range.low, .high = range.high};
         return nuc_cm_emit_requantize(c, from, &whole, (double)(float)from->scale / (double)(float)to->scale, before);
     }

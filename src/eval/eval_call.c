@@ -163,66 +163,6 @@ void nuc_eval_check_convert(const struct nuc_eval_call *c, enum nuc_dtype from, 
         nuc_eval_fail(c, "%s is not converted to %s", nuc_dtype_name(from), nuc_dtype_name(to));
 }
 
-bool nuc_eval_range(enum nuc_dtype dtype, int64_t *low, int64_t *high)
-{
-    static const struct {
-        bool known;
-        int64_t low, high;
-    } ranges[NUC_DTYPE_COUNT] = {
-        [NUC_U8] = {true, 0, UINT8_MAX},          [NUC_I8] = {true, INT8_MIN, INT8_MAX},
-        [NUC_I16] = {true, INT16_MIN, INT16_MAX}, [NUC_U16] = {true, 0, UINT16_MAX},
-        [NUC_I32] = {true, INT32_MIN, INT32_MAX}, [NUC_I64] = {true, INT64_MIN, INT64_MAX},
-    };
-
-    *low = ranges[dtype].low;
-    *high = ranges[dtype].high;
-    return ranges[dtype].known;
-}
-
-void nuc_eval_store_int(enum nuc_dtype dtype, void *data, size_t i, int64_t value)
-{
-    if (dtype == NUC_F32)
-        ((float *)data)[i] = (float)value;
-    else if (dtype == NUC_F64)
-        ((double *)data)[i] = (double)value;
-    else if (dtype == NUC_BOOL)
-        ((uint8_t *)data)[i] = value != 0;
-    else if (dtype == NUC_I64)
-        ((int64_t *)data)[i] = value;
-    else if (dtype == NUC_I32)
-        ((uint32_t *)data)[i] = (uint32_t)value;
-    else if (nuc_dtype_size(dtype) == 2)
-        ((uint16_t *)data)[i] = (uint16_t)value;
-    else
-        ((uint8_t *)data)[i] = (uint8_t)value;
-}
-
-/* The whole part; NaN is 0. */
-static int64_t saturated(enum nuc_dtype dtype, double value)
-{
-    int64_t low, high;
-
-    if (!nuc_eval_range(dtype, &low, &high)) {
-        low = INT64_MIN;
-        high = INT64_MAX;
-    }
-    if (value != value)
-        return 0;
-    return value < (double)low ? low : value >= (double)high ? high : (int64_t)value;
-}
-
-void nuc_eval_store_number(enum nuc_dtype dtype, void *data, size_t i, double value)
-{
-    if (dtype == NUC_F32)
-        ((float *)data)[i] = (float)value;
-    else if (dtype == NUC_F64)
-        ((double *)data)[i] = value;
-    else if (dtype == NUC_BOOL)
-        ((uint8_t *)data)[i] = value != 0.0;
-    else
-        nuc_eval_store_int(dtype, data, i, saturated(dtype, value));
-}
-
 void nuc_eval_convert(enum nuc_dtype from, const void *in, enum nuc_dtype to, void *out, size_t count)
 {
     bool exact = nuc_is_integer(from);
@@ -233,8 +173,8 @@ void nuc_eval_convert(enum nuc_dtype from, const void *in, enum nuc_dtype to, vo
     }
     for (size_t i = 0; i < count; i++) {
         if (exact)
-            nuc_eval_store_int(to, out, i, nuc_int_at(from, in, i));
+            nuc_store_int(to, out, i, nuc_int_at(from, in, i));
         else
-            nuc_eval_store_number(to, out, i, nuc_number_at(from, in, i));
+            nuc_store_number(to, out, i, nuc_number_at(from, in, i));
     }
 }

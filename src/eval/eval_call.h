@@ -179,15 +179,7 @@ void nuc_eval_broadcast_strides(const struct nuc_meta *from, const struct nuc_me
 /* Makes `common` the shape to which it and `m` broadcast. */
 void nuc_eval_join_shapes(struct nuc_meta *common, const struct nuc_meta *m);
 
-/* Least and greatest value of a type of quantized integers; false for other types. */
-bool nuc_eval_range(enum nuc_dtype dtype, int64_t *low, int64_t *high);
-
-/*
- * Sets element `i` of an array of any dtype nuc_eval_can_convert() names. A float that becomes an integer is truncated
- * and saturates; an integer that becomes a narrower one wraps around.
- */
-void nuc_eval_store_number(enum nuc_dtype dtype, void *data, size_t i, double value);
-void nuc_eval_store_int(enum nuc_dtype dtype, void *data, size_t i, int64_t value);
+/* All types but float16 and bfloat16. */
 bool nuc_eval_can_convert(enum nuc_dtype dtype);
 
 /* The dimensions that a reduction reduces, as a mask. */

@@ -69,6 +69,64 @@ double nuc_number_at(enum nuc_dtype dtype, const void *data, size_t i)
     return (double)nuc_int_at(dtype, data, i);
 }
 
+struct nuc_int_range nuc_int_range(enum nuc_dtype dtype)
+{
+    switch ((int)dtype) {
+    case NUC_U8:
+        return (struct nuc_int_range){0, UINT8_MAX};
+    case NUC_I8:
+        return (struct nuc_int_range){INT8_MIN, INT8_MAX};
+    case NUC_I16:
+        return (struct nuc_int_range){INT16_MIN, INT16_MAX};
+    case NUC_U16:
+        return (struct nuc_int_range){0, UINT16_MAX};
+    case NUC_I32:
+        return (struct nuc_int_range){INT32_MIN, INT32_MAX};
+    default:
+        return (struct nuc_int_range){INT64_MIN, INT64_MAX};
+    }
+}
+
+void nuc_store_int(enum nuc_dtype dtype, void *data, size_t i, int64_t value)
+{
+    if (dtype == NUC_F32)
+        ((float *)data)[i] = (float)value;
+    else if (dtype == NUC_F64)
+        ((double *)data)[i] = (double)value;
+    else if (dtype == NUC_BOOL)
+        ((uint8_t *)data)[i] = value != 0;
+    else if (dtype == NUC_I64)
+        ((int64_t *)data)[i] = value;
+    else if (dtype == NUC_I32)
+        ((uint32_t *)data)[i] = (uint32_t)value;
+    else if (nuc_dtype_size(dtype) == 2)
+        ((uint16_t *)data)[i] = (uint16_t)value;
+    else
+        ((uint8_t *)data)[i] = (uint8_t)value;
+}
+
+/* The whole part; NaN is 0. */
+static int64_t saturated(enum nuc_dtype dtype, double value)
+{
+    const struct nuc_int_range range = nuc_int_range(dtype);
+
+    if (value != value)
+        return 0;
+    return value < (double)range.low ? range.low : value >= (double)range.high ? range.high : (int64_t)value;
+}
+
+void nuc_store_number(enum nuc_dtype dtype, void *data, size_t i, double value)
+{
+    if (dtype == NUC_F32)
+        ((float *)data)[i] = (float)value;
+    else if (dtype == NUC_F64)
+        ((double *)data)[i] = value;
+    else if (dtype == NUC_BOOL)
+        ((uint8_t *)data)[i] = value != 0.0;
+    else
+        nuc_store_int(dtype, data, i, saturated(dtype, value));
+}
+
 /* Inline, so that a constant size makes an element a load and a store. */
 static inline void copy_apart(char *to, const char *from, size_t count, ptrdiff_t step, size_t size)
 {

@@ -18,6 +18,19 @@ int64_t nuc_int_at(enum nuc_dtype dtype, const void *data, size_t i);
 /* Element `i` of an array of any type. */
 double nuc_number_at(enum nuc_dtype dtype, const void *data, size_t i);
 
+/*
+ * Sets element `i` of an array of any type but float16 and bfloat16. A float that becomes an integer is truncated and
+ * saturates; an integer that becomes a narrower one wraps around.
+ */
+void nuc_store_number(enum nuc_dtype dtype, void *data, size_t i, double value);
+void nuc_store_int(enum nuc_dtype dtype, void *data, size_t i, int64_t value);
+
+/* Least and greatest number of a type of integers; of bool and other types those of int64. */
+struct nuc_int_range {
+    int64_t low, high;
+};
+struct nuc_int_range nuc_int_range(enum nuc_dtype dtype);
+
 /* `count` elements of `size` bytes, `step` elements apart in `from`, to neighbouring places. */
 void nuc_copy_apart(void *to, const void *from, size_t count, ptrdiff_t step, size_t size);
 

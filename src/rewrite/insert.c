@@ -26,59 +26,29 @@ struct nuc_node *nuc_insert_binary(struct nuc_graph *g, struct nuc_node *node, e
 
 /* ---- constants ---- */
 
-/* Element `i`; a number outside the type's range is one that torch does not define. */
-static void store(struct nuc_graph *g, const struct nuc_node *node, enum nuc_dtype dtype, void *data, size_t i,
-                  double value)
+static struct nuc_node *insert_numbers(struct nuc_graph *g, struct nuc_node *node, const struct nuc_meta *meta,
+                                       const double *values, size_t step)
 {
-    int64_t whole = fabs(value) < 0x1p63 ? (int64_t)value : 0;
+    void *data = nuc_alloc(g->cx, nuc_bytes(meta) + 1);
 
-    switch ((unsigned)dtype) {
-    case NUC_F32:
-        ((float *)data)[i] = (float)value;
-        return;
-    case NUC_F64:
-        ((double *)data)[i] = value;
-        return;
-    case NUC_I64:
-        ((int64_t *)data)[i] = whole;
-        return;
-    case NUC_I32:
-        ((int32_t *)data)[i] = (int32_t)whole;
-        return;
-    case NUC_I16:
-    case NUC_U16:
-        ((int16_t *)data)[i] = (int16_t)whole;
-        return;
-    case NUC_I8:
-    case NUC_U8:
-        ((uint8_t *)data)[i] = (uint8_t)whole;
-        return;
-    case NUC_BOOL:
-        ((uint8_t *)data)[i] = value < 0 || value > 0 || isnan(value);
-        return;
-    default:
-        nuc_expand_fail(g, node, "a constant of type %s is not supported: use float32 or int64", nuc_dtype_name(dtype));
-    }
+    if (meta->dtype == NUC_F16 || meta->dtype == NUC_BF16)
+        nuc_expand_fail(g, node, "a constant of type %s is not supported: use float32 or int64",
+                        nuc_dtype_name(meta->dtype));
+    for (size_t i = 0; i < (size_t)nuc_elements(meta); i++)
+        nuc_store_number(meta->dtype, data, i, values[i * step]);
+    return nuc_add_constant(g, nuc_format(g->cx, "%s_constant", node->name), meta, data);
 }
 
 struct nuc_node *nuc_insert_values(struct nuc_graph *g, struct nuc_node *node, const struct nuc_meta *meta,
                                    const double *values)
 {
-    void *data = nuc_alloc(g->cx, nuc_bytes(meta) + 1);
-
-    for (size_t i = 0; i < (size_t)nuc_elements(meta); i++)
-        store(g, node, meta->dtype, data, i, values[i]);
-    return nuc_add_constant(g, nuc_format(g->cx, "%s_constant", node->name), meta, data);
+    return insert_numbers(g, node, meta, values, 1);
 }
 
 struct nuc_node *nuc_insert_filled(struct nuc_graph *g, struct nuc_node *node, const struct nuc_meta *meta,
                                    double value)
 {
-    void *data = nuc_alloc(g->cx, nuc_bytes(meta) + 1);
-
-    for (size_t i = 0; i < (size_t)nuc_elements(meta); i++)
-        store(g, node, meta->dtype, data, i, value);
-    return nuc_add_constant(g, nuc_format(g->cx, "%s_constant", node->name), meta, data);
+    return insert_numbers(g, node, meta, &value, 0);
 }
 
 struct nuc_node *nuc_insert_constant(struct nuc_graph *g, struct nuc_node *node, enum nuc_dtype dtype, double value)

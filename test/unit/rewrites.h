@@ -65,7 +65,7 @@ static inline const void *input_values(struct nuc_graph *g, const struct nuc_nod
         return values;
     void *data = nuc_alloc(g->cx, nuc_bytes(m));
     for (size_t i = 0; i < count; i++)
-        nuc_eval_store_number(m->dtype, data, i, m->dtype == NUC_BOOL ? values[i] > 0 : (double)values[i] * 100);
+        nuc_store_number(m->dtype, data, i, m->dtype == NUC_BOOL ? values[i] > 0 : (double)values[i] * 100);
     return data;
 }
 

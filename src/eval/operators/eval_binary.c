@@ -403,7 +403,7 @@ static void run_binary(const struct nuc_eval_call *c)
         for (size_t i = 0; b->integers != NULL && i < length; i++) {
             uint64_t v = b->integers((uint64_t)nuc_int_at(x.dtype, x.data, i * x.step),
                                      (uint64_t)nuc_int_at(y.dtype, y.data, i * y.step), (uint64_t)(int64_t)b->alpha);
-            nuc_eval_store_int(dtype, out, i, (int64_t)v);
+            nuc_store_int(dtype, out, i, (int64_t)v);
         }
         if (dtype == NUC_F32)
             nuc_eval_finish(c, (float *)(void *)out, length);

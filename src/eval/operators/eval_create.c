@@ -26,7 +26,7 @@ static void run_arange(const struct nuc_eval_call *c)
     double step = nuc_scalar(c->node, NUC_ARG(ARANGE, step), 1.0);
 
     for (size_t i = 0; i < nuc_eval_elements(c); i++)
-        nuc_eval_store_number(nuc_eval_result(c)->dtype, c->out[0], i, start + step * (double)i);
+        nuc_store_number(nuc_eval_result(c)->dtype, c->out[0], i, start + step * (double)i);
 }
 
 const struct nuc_eval_op nuc_eval_arange = {.prepare = prepare_arange, .run = run_arange};

@@ -192,7 +192,7 @@ static void run_fold(const struct nuc_eval_call *c)
         if (out->dtype == NUC_F32)
             ((float *)c->out[0])[r] = float_result(op, f, (const float *)in + f->firsts[r]);
         else
-            nuc_eval_store_int(out->dtype, c->out[0], r, whole_result(op, f, in, f->firsts[r]));
+            nuc_store_int(out->dtype, c->out[0], r, whole_result(op, f, in, f->firsts[r]));
     }
 }
 
@@ -231,7 +231,7 @@ static void run_scan(const struct nuc_eval_call *c)
                 ((float *)c->out[0])[at] = (float)sum;
             } else {
                 whole_sum += (uint64_t)nuc_int_at(from, in, at);
-                nuc_eval_store_int(to, c->out[0], at, (int64_t)whole_sum);
+                nuc_store_int(to, c->out[0], at, (int64_t)whole_sum);
             }
         }
     }

@@ -57,7 +57,7 @@ static void combine(enum combination how, enum nuc_dtype dtype, void *out, size_
     else if (dtype == NUC_F32)
         ((float *)out)[to] = combine_f32(how, ((const float *)out)[to], ((const float *)from)[at]);
     else
-        nuc_eval_store_int(dtype, out, to, combine_int(how, nuc_int_at(dtype, out, to), nuc_int_at(dtype, from, at)));
+        nuc_store_int(dtype, out, to, combine_int(how, nuc_int_at(dtype, out, to), nuc_int_at(dtype, from, at)));
 }
 
 /* ---- the elements that indices pick ---- */
@@ -264,9 +264,9 @@ static void prepare_scatter_value(struct nuc_eval_call *c)
     const struct nuc_arg *value = nuc_arg_at(c->node, NUC_ARG(SCATTER_VALUE, value));
 
     if (value->kind == NUC_ARG_INT)
-        nuc_eval_store_int(nuc_eval_result(c)->dtype, p->value, 0, value->u.i);
+        nuc_store_int(nuc_eval_result(c)->dtype, p->value, 0, value->u.i);
     else
-        nuc_eval_store_number(
+        nuc_store_number(
             nuc_eval_result(c)->dtype, p->value, 0,
             nuc_scalar(c->node, NUC_ARG(SCATTER_VALUE, value), nuc_flag(c->node, NUC_ARG(SCATTER_VALUE, value))));
 }

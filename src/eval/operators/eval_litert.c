@@ -52,19 +52,18 @@ static void run_svdf(const struct nuc_eval_call *c)
     const bool wide = times->dtype == NUC_I16;
     const int32_t *bias = nuc_eval_in(c, SVDF(bias));
     const enum nuc_dtype dtype = times->dtype;
-    int64_t low, high;
+    const struct nuc_int_range range = nuc_int_range(dtype);
 
-    nuc_eval_range(dtype, &low, &high);
     /* All of the state one place to the front, the frame behind. */
     memcpy(c->out[1], nuc_eval_in(c, SVDF(state)), nuc_bytes(&c->node->vals[1]));
     for (size_t i = 0; i + 1 < batch * rows * memory; i++)
-        nuc_eval_store_int(dtype, c->out[1], i, element(c->out[1], wide, i + 1));
+        nuc_store_int(dtype, c->out[1], i, element(c->out[1], wide, i + 1));
     for (size_t i = 0; i < batch * rows; i++) {
         int64_t dot =
             row_times((const int8_t *)nuc_eval_in(c, SVDF(features)) + i % rows * features,
                       (const int8_t *)nuc_eval_in(c, NUC_SELF) + i / rows * features, false, features, numbers[0]);
-        int64_t new = within(nuc_requantize(low_half((uint64_t)dot), to_state), low, high) + numbers[1];
-        nuc_eval_store_int(dtype, c->out[1], i * memory + memory - 1, new);
+        int64_t new = within(nuc_requantize(low_half((uint64_t)dot), to_state), range.low, range.high) + numbers[1];
+        nuc_store_int(dtype, c->out[1], i * memory + memory - 1, new);
     }
     for (size_t i = 0; i < batch * rows / rank; i++) {
         const size_t unit = i % (rows / rank);
@@ -117,9 +116,8 @@ static void step(const struct nuc_eval_call *c, const void *x, size_t inputs, vo
     const bool wide = dtype == NUC_I16;
     const int64_t *n = c->node->args[LSTM(numbers)].u.ints;
     const int8_t *w_x = nuc_eval_in(c, LSTM(input_weights)), *w_h = nuc_eval_in(c, LSTM(recurrent_weights));
-    int64_t low, high;
+    const struct nuc_int_range range = nuc_int_range(dtype);
 
-    nuc_eval_range(dtype, &low, &high);
     for (size_t row = 0; row < GATES * hidden; row++) {
         const size_t gate = row / hidden;
         int64_t of_x = row_times(w_x + row * inputs, x, wide, inputs, 0);
@@ -135,7 +133,7 @@ static void step(const struct nuc_eval_call *c, const void *x, size_t inputs, vo
         cell[i] = (int16_t)(n[CLIP] > 0 ? within(next, -n[CLIP], n[CLIP]) : next);
         int32_t bent = nuc_tanh_q15(nuc_to_q15_units(nuc_q15_units((int32_t)n[CELL_POWER]), cell[i]));
         int64_t shown = (int64_t)nuc_requantize(bent * gates[3 * hidden + i], multiplier_at(n + SHOW)) + n[ZERO_POINT];
-        nuc_eval_store_int(dtype, h, i, within(shown, low, high));
+        nuc_store_int(dtype, h, i, within(shown, range.low, range.high));
     }
 }
 

@@ -58,7 +58,7 @@ static void store_ints(enum nuc_dtype dtype, void *data, size_t first, size_t co
         return;
     }
     for (size_t i = 0; i < count; i++)
-        nuc_eval_store_int(dtype, data, first + i, in[i]);
+        nuc_store_int(dtype, data, first + i, in[i]);
 }
 
 /* Of 64 bits, which float32 alone would round twice. */
@@ -113,7 +113,6 @@ static void quantize_chunk(const struct quant *q, const float *in, size_t count,
 static struct quant *new_quant(struct nuc_eval_call *c, struct nuc_quant *stated)
 {
     struct quant *q = nuc_alloc(c->cx, sizeof *q);
-    int64_t low, high;
 
     if (!nuc_quant_of(c->node, stated))
         nuc_eval_fail(c, "its parameters are not numbers");
@@ -125,9 +124,10 @@ static struct quant *new_quant(struct nuc_eval_call *c, struct nuc_quant *stated
     q->zero_point = stated->zero_point;
     q->low = stated->quant_min;
     q->high = stated->quant_max;
-    if (!nuc_eval_range(q->dtype, &low, &high) || (nuc_is_quantize(c->node) && q->dtype == NUC_I64))
+    if (!nuc_is_integer(q->dtype) || q->dtype == NUC_BOOL || (nuc_is_quantize(c->node) && q->dtype == NUC_I64))
         nuc_eval_fail(c, "%s is not a type of quantized values", nuc_dtype_name(q->dtype));
-    if (q->low > q->high || q->low < low || q->high > high)
+    const struct nuc_int_range range = nuc_int_range(q->dtype);
+    if (q->low > q->high || q->low < range.low || q->high > range.high)
         nuc_eval_fail(c, "quant_min %lld and quant_max %lld are not a range of %s", (long long)q->low,
                       (long long)q->high, nuc_dtype_name(q->dtype));
     q->fast = is_small(q->low) && is_small(q->high);

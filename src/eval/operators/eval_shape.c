@@ -153,7 +153,7 @@ static void prepare_pad(struct nuc_eval_call *c)
             p->runs[p->n_runs++] = (struct pad_run){i, from, 1};
     }
     if (nuc_eval_can_convert(out->dtype))
-        nuc_eval_store_number(out->dtype, p->fill, 0, nuc_scalar(c->node, value, 0.0));
+        nuc_store_number(out->dtype, p->fill, 0, nuc_scalar(c->node, value, 0.0));
     c->state = p;
 }
 

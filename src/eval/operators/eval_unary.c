@@ -405,7 +405,7 @@ static void compute_range(const void *arg, struct nuc_part part)
     const void *data = nuc_eval_in(c, NUC_SELF);
 
     for (size_t i = part.begin; u->integers != NULL && i < part.end; i++)
-        nuc_eval_store_int(out, c->out[0], i, u->integers(nuc_int_at(in, data, i), u->whole));
+        nuc_store_int(out, c->out[0], i, u->integers(nuc_int_at(in, data, i), u->whole));
     if (u->integers != NULL)
         return;
     if (!applies(c))

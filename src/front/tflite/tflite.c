@@ -77,8 +77,8 @@ static void check_value(const struct nuc_ti *ti, const struct nuc_lt_tensor *t)
                              : nuc_format(ti->cx, "%d", (int)(t - ti->s->tensors)),
             nuc_dtype_name(t->dtype), t->quant.count, t->quant.count == 1 ? "" : "s");
     int64_t zero = t->quant.zero_point[0];
-    if (!(t->quant.scale[0] > 0.0f) || !(t->quant.scale[0] < 1e30f) || zero < nuc_ti_range(t->dtype).low ||
-        zero > nuc_ti_range(t->dtype).high)
+    if (!(t->quant.scale[0] > 0.0f) || !(t->quant.scale[0] < 1e30f) || zero < nuc_int_range(t->dtype).low ||
+        zero > nuc_int_range(t->dtype).high)
         nuc_fail(ti->cx, NUC_BAD_INPUT, "%s: tensor '%s' has scale %g and zero point %lld", ti->m->file, t->name,
                  (double)t->quant.scale[0], (long long)zero);
 }

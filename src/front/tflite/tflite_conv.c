@@ -475,7 +475,7 @@ void nuc_ti_max_pool(struct nuc_ti *ti)
 
     if (!is_even(&p) && nuc_ti_is_quantized(x))
         real = pad_image(ti, real, &p,
-                         (double)(nuc_ti_range(x->dtype).low - x->quant.zero_point[0]) * (double)x->quant.scale[0], x);
+                         (double)(nuc_int_range(x->dtype).low - x->quant.zero_point[0]) * (double)x->quant.scale[0], x);
     else if (!is_even(&p) && is_not_negative(real))
         real = pad_image(ti, real, &p, 0, x);
     define_pool(ti, NUC_OP_MAX_POOL2D, real, &p);

@@ -1,7 +1,6 @@
 /* What is computed from constants alone: weights behind DEQUANTIZE, arithmetic of shapes. */
 #include <string.h>
 
-#include "host/numbers.h"
 #include "tflite_import.h"
 
 /* What a list of sizes, indices or positions may have. */

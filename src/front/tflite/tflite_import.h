@@ -3,6 +3,7 @@
 #define NUC_FRONT_TFLITE_TFLITE_IMPORT_H
 
 #include "front/tflite/tflite.h"
+#include "host/numbers.h"
 #include "ir/args.h"
 
 /* How a value's dimensions stand for those of its tensor. */
@@ -86,12 +87,6 @@ static inline bool nuc_ti_is_quantized(const struct nuc_lt_tensor *t)
 {
     return t->quant.count > 0 && (t->dtype == NUC_I8 || t->dtype == NUC_I16 || t->dtype == NUC_I32);
 }
-
-/* The numbers of a quantized type: int8, int16, int32; those of others are of 64 bits. */
-struct nuc_ti_range {
-    int64_t low, high;
-};
-struct nuc_ti_range nuc_ti_range(enum nuc_dtype dtype);
 
 /* A type that indices and sizes have. */
 static inline bool nuc_ti_is_index(const struct nuc_lt_tensor *t)

@@ -3,7 +3,6 @@
 #include <stdarg.h>
 #include <string.h>
 
-#include "host/numbers.h"
 #include "ir/quant.h"
 #include "tflite_import.h"
 
@@ -158,23 +157,9 @@ struct nuc_node *nuc_ti_number(struct nuc_ti *ti, double value)
     return nuc_ti_floats(ti, &number, none, 0);
 }
 
-struct nuc_ti_range nuc_ti_range(enum nuc_dtype dtype)
-{
-    switch ((int)dtype) {
-    case NUC_I8:
-        return (struct nuc_ti_range){INT8_MIN, INT8_MAX};
-    case NUC_I16:
-        return (struct nuc_ti_range){INT16_MIN, INT16_MAX};
-    case NUC_I32:
-        return (struct nuc_ti_range){INT32_MIN, INT32_MAX};
-    default:
-        return (struct nuc_ti_range){INT64_MIN, INT64_MAX};
-    }
-}
-
 /* A quantize or dequantize node with the parameters of `t`. */
 static struct nuc_node *quantization(struct nuc_ti *ti, enum nuc_op op, struct nuc_node *x,
-                                     const struct nuc_lt_tensor *t, struct nuc_ti_range range)
+                                     const struct nuc_lt_tensor *t, struct nuc_int_range range)
 {
     const struct nuc_quant quant = {.scale = (double)t->quant.scale[0],
                                     .zero_point = t->quant.zero_point[0],
@@ -196,7 +181,7 @@ struct nuc_node *nuc_ti_constant(struct nuc_ti *ti, const struct nuc_lt_tensor *
     const uint8_t *bytes = t->data.data;
 
     /* Of constants: weights of eight bits, and numbers of channels, are about zero. */
-    struct nuc_ti_range range = nuc_ti_range(t->dtype);
+    struct nuc_int_range range = nuc_int_range(t->dtype);
     if (t->dtype == NUC_I8 || t->quant.count > 1)
         range.low = -range.high;
     bool quantized = t->quant.count > 0 && (nuc_ti_is_quantized(t) || t->dtype == NUC_I64);
@@ -213,7 +198,7 @@ struct nuc_node *nuc_ti_constant(struct nuc_ti *ti, const struct nuc_lt_tensor *
                     t->quant.count, t->quant.axis);
     for (uint32_t i = 0; quantized && i < t->quant.count; i++) {
         int64_t zero = t->quant.zero_point[i];
-        bool in_range = zero >= nuc_ti_range(t->dtype).low && zero <= range.high;
+        bool in_range = zero >= nuc_int_range(t->dtype).low && zero <= range.high;
         if (!(t->quant.scale[i] > 0.0f) || !(t->quant.scale[i] < 1e30f) || !in_range)
             nuc_ti_fail(ti, "constant '%s' has scale %g and zero point %lld", t->name, (double)t->quant.scale[i],
                         (long long)t->quant.zero_point[i]);
@@ -338,12 +323,12 @@ struct nuc_node *nuc_ti_item(struct nuc_ti *ti, struct nuc_node *tuple, int64_t 
 
 struct nuc_node *nuc_ti_quantize(struct nuc_ti *ti, struct nuc_node *real, const struct nuc_lt_tensor *like)
 {
-    return quantization(ti, NUC_OP_QUANTIZE_PER_TENSOR, real, like, nuc_ti_range(like->dtype));
+    return quantization(ti, NUC_OP_QUANTIZE_PER_TENSOR, real, like, nuc_int_range(like->dtype));
 }
 
 struct nuc_node *nuc_ti_dequantize(struct nuc_ti *ti, struct nuc_node *quantized, const struct nuc_lt_tensor *like)
 {
-    return quantization(ti, NUC_OP_DEQUANTIZE_PER_TENSOR, quantized, like, nuc_ti_range(like->dtype));
+    return quantization(ti, NUC_OP_DEQUANTIZE_PER_TENSOR, quantized, like, nuc_int_range(like->dtype));
 }
 
 struct nuc_node *nuc_ti_settle(struct nuc_ti *ti, struct nuc_node *real, const struct nuc_lt_tensor *like)
@@ -455,7 +440,7 @@ struct nuc_node *nuc_ti_broadcast(struct nuc_ti *ti, uint32_t i, enum nuc_ti_for
 /* Whether the range [low, high] of the quantized activation lets every quantized value through. */
 static bool does_nothing(const struct nuc_lt_tensor *out, double low, double high)
 {
-    const struct nuc_ti_range range = nuc_ti_range(out->dtype);
+    const struct nuc_int_range range = nuc_int_range(out->dtype);
 
     if (!nuc_ti_is_quantized(out))
         return false;
