@@ -1,11 +1,6 @@
 #include "rewrite/pass_list.h"
 #include "rewrite/rewrite.h"
 
-static bool is_pool(enum nuc_op op)
-{
-    return op == NUC_OP_ADAPTIVE_AVG_POOL2D || op == NUC_OP_AVG_POOL2D || op == NUC_OP_MAX_POOL2D;
-}
-
 static struct nuc_node *add_reshape(struct nuc_graph *g, struct nuc_node *before, struct nuc_node *input,
                                     const struct nuc_node *from, const struct nuc_meta *meta)
 {
@@ -25,22 +20,21 @@ static struct nuc_meta with_batch(const struct nuc_meta *m)
     return nuc_meta_make(m->dtype, sizes, 4);
 }
 
+static bool batch_pool(struct nuc_graph *g, struct nuc_node *pool)
+{
+    struct nuc_node *input = nuc_operand(g, pool, NUC_SELF);
+
+    if (input->vals[0].rank != 3)
+        return false;
+    struct nuc_meta in = with_batch(&input->vals[0]), out3 = pool->vals[0], out = with_batch(&pool->vals[0]);
+    nuc_set_arg_node(pool, g, NUC_SELF, add_reshape(g, pool, input, pool, &in));
+    nuc_set_val(g, pool, &out);
+    struct nuc_node *back = add_reshape(g, pool->next, pool, pool, &out3);
+    nuc_replace_uses(g, pool, back, back);
+    return true;
+}
+
 bool nuc_batch_pools(struct nuc_graph *g)
 {
-    bool changed = false;
-
-    for (struct nuc_node *n = g->first; n != NULL; n = n->next) {
-        if (!is_pool(n->op))
-            continue;
-        struct nuc_node *input = nuc_operand(g, n, NUC_SELF);
-        if (input->vals[0].rank != 3)
-            continue;
-        struct nuc_meta in = with_batch(&input->vals[0]), out3 = n->vals[0], out = with_batch(&n->vals[0]);
-        nuc_set_arg_node(n, g, NUC_SELF, add_reshape(g, n, input, n, &in));
-        nuc_set_val(g, n, &out);
-        struct nuc_node *back = add_reshape(g, n->next, n, n, &out3);
-        nuc_replace_uses(g, n, back, back);
-        changed = true;
-    }
-    return changed;
+    return nuc_rewrite_each(g, NUC_OPS(NUC_OP_ADAPTIVE_AVG_POOL2D, NUC_OP_AVG_POOL2D, NUC_OP_MAX_POOL2D), batch_pool);
 }

@@ -296,18 +296,6 @@ static uint64_t experts_of(const term *t)
 
 /* ---- factors as tensors ---- */
 
-/* Labels of the set in order. */
-static uint32_t list_labels(uint64_t set, uint8_t *labels)
-{
-    uint32_t n = 0;
-
-    for (uint8_t label = 0; label < NUC_MAX_LABELS; label++) {
-        if ((set >> label & 1) != 0)
-            labels[n++] = label;
-    }
-    return n;
-}
-
 /* The product of factors. */
 static struct nuc_labelled multiply(const struct conv *c, const factor *factors, uint32_t count)
 {
@@ -412,7 +400,7 @@ static float *weight_of(const struct conv *c)
         uint8_t labels[NUC_MAX_LABELS];
         if (c->first[k] != k)
             continue;
-        uint32_t n = list_labels(experts_of(t), labels);
+        uint32_t n = nuc_list_labels(experts_of(t), labels);
         labels[n++] = GROUP;
         labels[n++] = c->args->transposed ? INPUT : OUTPUT;
         labels[n++] = c->args->transposed ? OUTPUT : INPUT;
@@ -514,7 +502,7 @@ static struct nuc_node *factor_of_experts(const struct conv *c, const term *t, b
 {
     static const uint8_t inputs[] = {GROUP, INPUT};
     uint8_t labels[NUC_MAX_LABELS], order[NUC_MAX_LABELS];
-    uint32_t n = list_labels(experts_of(t), labels), count = 0;
+    uint32_t n = nuc_list_labels(experts_of(t), labels), count = 0;
     struct nuc_labelled u = multiply(c, t->factors, t->count);
     const int64_t one[] = {1, 1, 1};
     uint64_t has = 0;
@@ -711,7 +699,7 @@ static struct nuc_node *with_norm(const struct conv *c)
     labels[n++] = c->args->transposed ? OUTPUT : INPUT;
     for (uint8_t d = 0; d < c->args->spatial; d++)
         labels[n++] = (uint8_t)(SPACE + d);
-    uint32_t n_experts = list_labels(experts_of(mixed), labels + n);
+    uint32_t n_experts = nuc_list_labels(experts_of(mixed), labels + n);
     const int64_t experts = (int64_t)nuc_labelled_elements(&c->sum, experts_of(mixed));
     const int64_t rows = elements_of(old) / c->batch, sizes[] = {rows, experts}, in[] = {c->batch, experts};
     bool has_constant = constant != NUC_MAX_LABELLED_TERMS;

@@ -37,6 +37,17 @@ uint64_t nuc_term_labels(const struct nuc_labelled_term *t, bool known)
     return set;
 }
 
+uint32_t nuc_list_labels(uint64_t set, uint8_t *labels)
+{
+    uint32_t n = 0;
+
+    for (uint8_t label = 0; label < NUC_MAX_LABELS; label++) {
+        if ((set >> label & 1) != 0)
+            labels[n++] = label;
+    }
+    return n;
+}
+
 double nuc_labelled_elements(const struct nuc_labelled_sum *e, uint64_t labels)
 {
     double elements = 1;

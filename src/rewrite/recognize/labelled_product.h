@@ -46,6 +46,9 @@ bool nuc_take_labelled(struct nuc_graph *g, struct nuc_labelled_sum *e, const st
 uint64_t nuc_factor_labels(const struct nuc_labelled_factor *f);
 uint64_t nuc_term_labels(const struct nuc_labelled_term *t, bool known);
 
+/* The labels of a set in order, and how many there are. */
+uint32_t nuc_list_labels(uint64_t set, uint8_t *labels);
+
 /* Product of the sizes of the labels in a set. */
 double nuc_labelled_elements(const struct nuc_labelled_sum *e, uint64_t labels);
 

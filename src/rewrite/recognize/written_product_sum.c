@@ -9,18 +9,6 @@
 #include "rewrite/pass_list.h"
 #include "rewrite/recognize/labelled_product.h"
 
-/* Labels of the set in order; returns how many. */
-static uint32_t list_labels(uint64_t set, uint8_t *labels)
-{
-    uint32_t n = 0;
-
-    for (uint8_t label = 0; label < NUC_MAX_LABELS; label++) {
-        if ((set & (uint64_t)1 << label) != 0)
-            labels[n++] = label;
-    }
-    return n;
-}
-
 static bool is_matrix_product(const struct nuc_labelled_sum *e, uint64_t kept)
 {
     const struct nuc_labelled_term *t = &e->terms[0];
@@ -53,7 +41,7 @@ static bool write_product(struct nuc_graph *g, struct nuc_node *sum)
         return false;
     const struct nuc_labelled_term *t = &e.terms[0];
     uint64_t computed = nuc_term_labels(t, false);
-    struct nuc_labelled constant = {.rank = list_labels(nuc_term_labels(t, true) & (kept | computed), labels)};
+    struct nuc_labelled constant = {.rank = nuc_list_labels(nuc_term_labels(t, true) & (kept | computed), labels)};
     if (constant.rank > NUC_MAX_RANK)
         return false;
     const float *values = nuc_known_product(g, &e, t, labels, constant.rank);
@@ -72,7 +60,7 @@ static bool write_product(struct nuc_graph *g, struct nuc_node *sum)
         x = x.value == NULL ? f : nuc_contract(g, sum, x, f, UINT64_MAX);
     }
     x = nuc_contract(g, sum, x, constant, kept);
-    list_labels(kept, labels);
+    nuc_list_labels(kept, labels);
     struct nuc_node *value = nuc_insert_reshaped(g, sum, nuc_order_labels(g, sum, x, labels), out->sizes, out->rank);
     const char *name = sum->name;
     nuc_replace_uses(g, sum, value, NULL);

@@ -10,27 +10,19 @@ bool nuc_same_quantization(const struct nuc_node *a, const struct nuc_node *b)
 }
 
 /* Quantizing what was dequantized with the same parameters gives the same numbers. */
-static bool undoes(const struct nuc_node *quantize, const struct nuc_node *dequantize)
+static bool fold_requantize(struct nuc_graph *g, struct nuc_node *quantize)
 {
-    return nuc_is_dequantize(dequantize) && nuc_same_quantization(quantize, dequantize);
+    const struct nuc_node *dequantize = nuc_operand(g, quantize, NUC_SELF);
+
+    if (quantize->n_users == 0 || !nuc_is_dequantize(dequantize) || !nuc_same_quantization(quantize, dequantize))
+        return false;
+    nuc_replace_uses(g, quantize, nuc_operand(g, dequantize, NUC_SELF), NULL);
+    return true;
 }
 
 bool nuc_fold_requantize(struct nuc_graph *g)
 {
-    bool changed = false;
-
-    for (struct nuc_node *n = g->first; n != NULL; n = n->next) {
-        if (!nuc_is_quantize(n) || n->n_users == 0)
-            continue;
-        struct nuc_node *dequantize = nuc_operand(g, n, NUC_SELF);
-        if (!undoes(n, dequantize))
-            continue;
-        nuc_replace_uses(g, n, nuc_operand(g, dequantize, NUC_SELF), NULL);
-        changed = true;
-    }
-    if (changed)
-        nuc_remove_dead(g);
-    return changed;
+    return nuc_rewrite_each(g, NUC_OPS(NUC_OP_QUANTIZE_PER_TENSOR, NUC_OP_QUANTIZE_PER_CHANNEL), fold_requantize);
 }
 
 /* ---- scales of channels ---- */
