@@ -72,7 +72,7 @@ static struct nuc_sample_figures *measure_held_out(struct nuc_calibration *c, un
 
     for (size_t k = 0; k < count; k++) {
         bool is_run = (k + 1) * wanted / count > k * wanted / count;
-        unsigned own = holds_out(c) ? nuc_sample_fold(c->samples->number[k], c->n_samples) : 0;
+        unsigned own = holds_out(c) ? nuc_sample_fold(c->samples->kept[k].number, c->n_samples) : 0;
         fold[k] = is_run ? own : NUC_NO_FOLD;
     }
     /* Networks of folds that differ in biases and roundings alone run one after the other in what was made of the

@@ -474,28 +474,31 @@ void nuc_quantize_sample(struct nuc_calibration *c, const void *const *inputs)
 
 const void *const *nuc_kept_sample(const struct nuc_calibration *c, size_t index)
 {
-    return index < c->samples->count ? (const void *const *)c->samples->inputs[index] : NULL;
+    return index < c->samples->count ? (const void *const *)c->samples->kept[index].inputs : NULL;
 }
 
 size_t nuc_quantize_measure(struct nuc_calibration *c, const struct nuc_calibration *observed, unsigned part,
                             double *errors)
 {
-    struct nuc_choice_samples *kept = observed->samples;
-    for (size_t k = 0; k < kept->count; k++) {
-        if (kept->part[k] != part)
+    struct nuc_choice_samples *s = observed->samples;
+    unsigned of[NUC_CHOICE_MOST];
+
+    for (size_t k = 0; k < s->count; k++) {
+        of[k] = s->kept[k].part;
+        if (of[k] != part)
             nuc_quantize_step(c, nuc_kept_sample(observed, k));
     }
     nuc_calibration_parameters(c);
     struct nuc_converted q = nuc_convert_graph(c, c->means == NULL ? NULL : nuc_corrected_biases(c, NUC_NO_FOLD));
-    c->samples = kept;
+    c->samples = s;
     struct nuc_sample_figures *figures = nuc_sample_figures_new(c);
-    size_t all = kept->count, count = kept->count = nuc_samples_to_measure(c);
-    nuc_measure_converted(c, &q, kept->part, part, figures, &(struct nuc_effects *){NULL});
-    kept->count = all;
+    size_t all = s->count, count = s->count = nuc_samples_to_measure(c);
+    nuc_measure_converted(c, &q, of, part, figures, &(struct nuc_effects *){NULL});
+    s->count = all;
     c->samples = NULL;
     for (size_t k = 0; k < count; k++) {
-        if (kept->part[k] == part)
-            errors[k] = figures[k].error * (double)kept->count;
+        if (of[k] == part)
+            errors[k] = figures[k].error * (double)s->count;
     }
     return count;
 }

@@ -351,9 +351,9 @@ static void samples_are_kept_from_all(void **state)
     for (uint32_t k = 0; k < 5; k++) {
         fill_with_noise(x, INPUT, 100 + 4 * k);
         run(g, 4 * k, out);
-        assert_memory_equal(s->inputs[k][0], x, sizeof x);
-        assert_memory_equal(s->outputs[k][0], out, sizeof out);
-        assert_int_equal(s->part[k], nuc_sample_part(4 * k));
+        assert_memory_equal(s->kept[k].inputs[0], x, sizeof x);
+        assert_memory_equal(s->kept[k].outputs[0], out, sizeof out);
+        assert_int_equal(s->kept[k].part, nuc_sample_part(4 * k));
     }
 }
 

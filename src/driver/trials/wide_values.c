@@ -464,6 +464,14 @@ static void report(const struct widening *w, const struct choice *c)
              (unsigned long long)(saves ? w->int8.cycles : c->out.cycles));
 }
 
+/* Regions of wide values that are worth what they take; c->wide stays NULL where none is. */
+static void keep_worthy(struct widening *w, bool *wide, struct choice *c)
+{
+    c->count = divide(w->m->calibration, w->m->graph, wide, c->of);
+    if (keep_regions(w, c->of, c->count, wide, &c->out, c->loss))
+        c->wide = wide;
+}
+
 static struct choice look_for(struct widening *w, enum nuc_width width)
 {
     struct nuc_graph *g = w->m->graph;
@@ -472,11 +480,8 @@ static struct choice look_for(struct widening *w, enum nuc_width width)
 
     w->width = width;
     w->costs = costs_of(w->m->settings, width);
-    if (!find(w, wide, &c.out))
-        return c;
-    c.count = divide(w->m->calibration, g, wide, c.of);
-    if (keep_regions(w, c.of, c.count, wide, &c.out, c.loss))
-        c.wide = wide;
+    if (find(w, wide, &c.out))
+        keep_worthy(w, wide, &c);
     return c;
 }
 
@@ -506,11 +511,8 @@ static struct choice look_at_ends(struct widening *w)
     bool *wide = nuc_alloc_array(g->cx, g->next_id, sizeof *wide);
 
     w->width = c.width;
-    if (!find_ends(g, wide) || !try_widths(w->m, wide, c.width, true, &c.out) || !pays(w, &c.out, &w->int8))
-        return c;
-    c.count = divide(w->m->calibration, g, wide, c.of);
-    if (keep_regions(w, c.of, c.count, wide, &c.out, c.loss))
-        c.wide = wide;
+    if (find_ends(g, wide) && try_widths(w->m, wide, c.width, true, &c.out) && pays(w, &c.out, &w->int8))
+        keep_worthy(w, wide, &c);
     return c;
 }
 

@@ -57,7 +57,7 @@ bool nuc_has_both_parts(const struct nuc_choice_samples *s, size_t count)
     bool has[2] = {false, false};
 
     for (size_t k = 0; k < count; k++)
-        has[s->part[k]] = true;
+        has[s->kept[k].part] = true;
     return has[0] && has[1];
 }
 
@@ -87,7 +87,7 @@ void nuc_choice_signals(struct nuc_context *cx, struct nuc_choice_samples *s)
     s->signal = nuc_alloc_array(cx, s->n_scores, sizeof *s->signal);
     for (size_t i = 0; i < s->n_scores; i++) {
         for (size_t k = 0; k < s->count; k++)
-            s->signal[i] += nuc_score_error(&s->scores[i], s->values[k][i], s->values[k][i]).signal;
+            s->signal[i] += nuc_score_error(&s->scores[i], s->kept[k].values[i], s->kept[k].values[i]).signal;
     }
 }
 
@@ -97,12 +97,8 @@ struct nuc_choice_samples nuc_samples_of(const struct nuc_choice_samples *all, c
 
     s.count = 0;
     for (size_t k = 0; k < all->count; k++) {
-        if (of[k] != which)
-            continue;
-        s.part[s.count] = all->part[k];
-        s.inputs[s.count] = all->inputs[k];
-        s.values[s.count] = all->values[k];
-        s.outputs[s.count++] = all->outputs[k];
+        if (of[k] == which)
+            s.kept[s.count++] = all->kept[k];
     }
     return s;
 }
@@ -181,17 +177,9 @@ double nuc_sure_fall(const double *before, const double *after, size_t count, do
 static void thin_out(struct nuc_choice_samples *s)
 {
     for (size_t i = 1; 2 * i < s->count; i++) {
-        void **inputs = s->inputs[i];
-        void **outputs = s->outputs[i];
-        float **values = s->values[i];
-        s->inputs[i] = s->inputs[2 * i];
-        s->outputs[i] = s->outputs[2 * i];
-        s->values[i] = s->values[2 * i];
-        s->inputs[2 * i] = inputs;
-        s->outputs[2 * i] = outputs;
-        s->values[2 * i] = values;
-        s->part[i] = s->part[2 * i];
-        s->number[i] = s->number[2 * i];
+        const struct nuc_choice_sample dropped = s->kept[i];
+        s->kept[i] = s->kept[2 * i];
+        s->kept[2 * i] = dropped;
     }
     s->count = (s->count + 1) / 2;
     s->stride *= 2;
@@ -206,31 +194,31 @@ void **nuc_choice_keep(struct nuc_context *cx, struct nuc_choice_samples *s, con
         thin_out(s);
     if (s->count == s->wanted || number % s->stride != 0)
         return NULL;
-    size_t k = s->count++;
-    if (s->outputs[k] == NULL) {
+    struct nuc_choice_sample *k = &s->kept[s->count++];
+    if (k->outputs == NULL) {
         s->n_inputs = nuc_eval_n_inputs(e);
         s->n_outputs = nuc_eval_n_outputs(e);
-        s->inputs[k] = nuc_alloc_array(cx, s->n_inputs, sizeof(void *));
-        s->outputs[k] = nuc_alloc_array(cx, s->n_outputs, sizeof(void *));
+        k->inputs = nuc_alloc_array(cx, s->n_inputs, sizeof(void *));
+        k->outputs = nuc_alloc_array(cx, s->n_outputs, sizeof(void *));
         for (size_t i = 0; i < s->n_inputs; i++)
-            s->inputs[k][i] = nuc_alloc(cx, nuc_bytes(&nuc_eval_input(e, i)->vals[0]));
+            k->inputs[i] = nuc_alloc(cx, nuc_bytes(&nuc_eval_input(e, i)->vals[0]));
         for (size_t i = 0; i < s->n_outputs; i++)
-            s->outputs[k][i] = nuc_alloc(cx, nuc_bytes(&nuc_eval_output(e, i)->vals[0]));
-        s->values[k] = nuc_alloc_array(cx, s->n_scores, sizeof(float *));
+            k->outputs[i] = nuc_alloc(cx, nuc_bytes(&nuc_eval_output(e, i)->vals[0]));
+        k->values = nuc_alloc_array(cx, s->n_scores, sizeof(float *));
         for (size_t i = 0; i < s->n_scores; i++)
-            s->values[k][i] = nuc_alloc(cx, nuc_bytes(&s->scores[i].node->vals[0]));
+            k->values[i] = nuc_alloc(cx, nuc_bytes(&s->scores[i].node->vals[0]));
     }
     for (size_t i = 0; i < s->n_inputs; i++)
-        memcpy(s->inputs[k][i], inputs[i], nuc_bytes(&nuc_eval_input(e, i)->vals[0]));
-    s->part[k] = nuc_sample_part(number);
-    s->number[k] = number;
-    return s->outputs[k];
+        memcpy(k->inputs[i], inputs[i], nuc_bytes(&nuc_eval_input(e, i)->vals[0]));
+    k->part = nuc_sample_part(number);
+    k->number = number;
+    return k->outputs;
 }
 
 void nuc_choice_see(struct nuc_choice_samples *s, const struct nuc_node *node, const void *data)
 {
     for (size_t i = 0; i < s->n_scores; i++) {
         if (s->scores[i].node == node)
-            memcpy(s->values[s->count - 1][i], data, nuc_bytes(&node->vals[0]));
+            memcpy(s->kept[s->count - 1].values[i], data, nuc_bytes(&node->vals[0]));
     }
 }

@@ -23,17 +23,20 @@
 unsigned nuc_n_folds(size_t n_samples);
 unsigned nuc_sample_fold(size_t number, size_t n_samples);
 
+struct nuc_choice_sample {
+    void **inputs, **outputs; /* outputs: of the float graph */
+    float **values;           /* by score */
+    unsigned part;
+    size_t number; /* among those seen */
+};
+
 struct nuc_choice_samples {
     size_t wanted, count, n_inputs, n_outputs;
-    size_t seen, stride;             /* every stride-th of those seen is kept */
-    void **inputs[NUC_CHOICE_MOST];  /* by sample, then input */
-    void **outputs[NUC_CHOICE_MOST]; /* of the float graph */
-    struct nuc_score *scores;        /* of the float graph */
+    size_t seen, stride;      /* every stride-th of those seen is kept */
+    struct nuc_score *scores; /* of the float graph */
     size_t n_scores;
-    double *signal;                  /* by score: summed over all samples; from nuc_choice_signals() on */
-    float **values[NUC_CHOICE_MOST]; /* by sample, then score */
-    unsigned part[NUC_CHOICE_MOST];
-    size_t number[NUC_CHOICE_MOST]; /* among those seen */
+    double *signal; /* by score: summed over all samples; from nuc_choice_signals() on */
+    struct nuc_choice_sample kept[NUC_CHOICE_MOST];
 };
 
 /*

@@ -243,7 +243,7 @@ static void for_samples(struct nuc_effects *fx, double runs, size_t count, nuc_p
 
 static void start(const struct nuc_effects *fx, struct nuc_evaluator *e, size_t sample)
 {
-    nuc_eval_start(e, (const void *const *)fx->s->inputs[sample]);
+    nuc_eval_start(e, (const void *const *)fx->s->kept[sample].inputs);
 }
 
 /* ---- against the float graph ---- */
@@ -283,7 +283,7 @@ static double error_of_sample(const struct nuc_effects *fx, struct nuc_evaluator
 
     for (size_t i = 0; i < fx->n_scores; i++) {
         size_t of = fx->score_of[i];
-        double noise = nuc_score_error(&fx->scores[i], fx->s->values[sample][of], score_values(fx, e, i)).noise;
+        double noise = nuc_score_error(&fx->scores[i], fx->s->kept[sample].values[of], score_values(fx, e, i)).noise;
         sum += relative(noise, fx->s->signal[of]);
     }
     return sum;
@@ -294,7 +294,7 @@ static void measure_sample(const struct nuc_effects *fx, struct nuc_evaluator *e
 {
     for (size_t i = 0; i < fx->s->n_outputs; i++) {
         const struct nuc_meta *meta = &nuc_eval_output(e, i)->vals[0];
-        const float *x = fx->s->outputs[sample][i];
+        const float *x = fx->s->kept[sample].outputs[i];
         struct nuc_measured_output *o = &figures->outputs[i];
         struct nuc_sqnr s = {0, 0};
         size_t count = (size_t)nuc_elements(meta);
@@ -372,7 +372,7 @@ static void run_whole(const void *arg, struct nuc_part part)
 
     for (size_t at = part.begin; at < part.end; at++) {
         const size_t k = sample_at(j, at);
-        set_all(fx, e, j->parameters[fx->s->part[k]]);
+        set_all(fx, e, j->parameters[fx->s->kept[k].part]);
         start(fx, e, k);
         nuc_eval_steps(e, 0, fx->n_steps);
         j->error[k] = error_of_sample(fx, e, k);
@@ -441,7 +441,7 @@ double nuc_cut_off(const struct nuc_effects *fx, const struct nuc_tried *tried, 
     double sum = 0;
 
     for (uint32_t i = 0; i < tried->n_groups; i++)
-        sum += cut_off(fx, fx->seen[sample], tried->groups[i], tried->parameters[fx->s->part[sample]][i]);
+        sum += cut_off(fx, fx->seen[sample], tried->groups[i], tried->parameters[fx->s->kept[sample].part][i]);
     return sum;
 }
 
@@ -482,10 +482,10 @@ static void run_alone(const void *arg, struct nuc_part part)
             if (!made)
                 nuc_eval_steps(e, 0, first);
             made = true;
-            set_tried(fx, e, t, fx->s->part[k], true);
+            set_tried(fx, e, t, fx->s->kept[k].part, true);
             nuc_eval_steps(e, first, fx->n_steps);
             find_noise(fx, e, k, j->noise + (at * j->n + j->order[i]) * fx->n_scores);
-            set_tried(fx, e, t, fx->s->part[k], false);
+            set_tried(fx, e, t, fx->s->kept[k].part, false);
         }
     }
 }
