@@ -113,7 +113,4 @@ size_t nuc_eval_arena_size(const struct nuc_evaluator *e);
  */
 bool nuc_eval_constant(struct nuc_graph *g, const struct nuc_node *node, void **out);
 
-/* Whether the evaluator has a row for the operator, for the completeness test over ops.def. */
-bool nuc_eval_has_op(enum nuc_op op);
-
 #endif

@@ -28,8 +28,3 @@ const struct nuc_eval_op *nuc_eval_find(enum nuc_op op)
     };
     return exceptions[op] != NULL ? exceptions[op] : ops[family];
 }
-
-bool nuc_eval_has_op(enum nuc_op op)
-{
-    return nuc_eval_find(op) != NULL || op == NUC_OP_PLACEHOLDER || op == NUC_OP_OUTPUT;
-}
