@@ -176,6 +176,6 @@ bool nuc_cortexm_has_kernel(enum nuc_op op)
 bool nuc_is_float_operator(const struct nuc_node *node)
 {
     return nuc_is_call(node) && !nuc_op_is_in(node->op, MIXED) && node->op != NUC_OP_CALL_DELEGATE &&
-           node->op != NUC_OP_GETITEM && !nuc_is_quantize(node) && !nuc_is_dequantize(node) && node->n_vals > 0 &&
+           node->op != NUC_OP_GETITEM && !nuc_is_quantization(node) && node->n_vals > 0 &&
            node->vals[0].dtype == NUC_F32;
 }

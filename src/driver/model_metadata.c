@@ -32,7 +32,7 @@ static const char *name_of(const struct nuc_node *node)
 {
     const struct nuc_node *n = node;
 
-    while ((nuc_is_quantize(n) || nuc_is_dequantize(n)) && nuc_arg_node(n, NUC_SELF) != NULL &&
+    while (nuc_is_quantization(n) && nuc_arg_node(n, NUC_SELF) != NULL &&
            !nuc_is_placeholder(nuc_arg_node(n, NUC_SELF)))
         n = nuc_arg_node(n, NUC_SELF);
     return n->name;

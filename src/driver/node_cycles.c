@@ -69,17 +69,12 @@ static void add_kernel(struct attribution *a, const struct nuc_profile_row *row)
 
 /* ---- the CPU ---- */
 
-static bool is_quantization(const struct nuc_node *n)
-{
-    return nuc_is_quantize(n) || nuc_is_dequantize(n);
-}
-
 /* An int8 operator is made of the quantize node behind an operator; what quantizes is that node itself. */
 static const struct nuc_node *owner_of(const struct nuc_node *instruction, const struct nuc_node *made_of)
 {
     const struct nuc_node *n = made_of;
 
-    while (n != NULL && !nuc_is_operator(n) && !(is_quantization(n) && is_quantization(instruction)))
+    while (n != NULL && !nuc_is_operator(n) && !(nuc_is_quantization(n) && nuc_is_quantization(instruction)))
         n = nuc_arg_node(n, NUC_SELF);
     return n != NULL && n->partition < 0 ? n : NULL;
 }

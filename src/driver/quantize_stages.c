@@ -427,7 +427,7 @@ static void warn_of_double_softmax(const struct nuc_graph *g)
 {
     for (const struct nuc_node *n = g->first; n != NULL; n = n->next) {
         const struct nuc_node *in = nuc_op_family(n->op) == NUC_FAMILY_SOFTMAX ? nuc_arg_node(n, NUC_SELF) : NULL;
-        while (in != NULL && (nuc_is_quantize(in) || nuc_is_dequantize(in) || nuc_op_family(in->op) == NUC_FAMILY_VIEW))
+        while (in != NULL && (nuc_is_quantization(in) || nuc_op_family(in->op) == NUC_FAMILY_VIEW))
             in = nuc_arg_node(in, NUC_SELF);
         if (in != NULL && nuc_op_family(in->op) == NUC_FAMILY_SOFTMAX)
             nuc_warn(g->cx,

@@ -24,7 +24,7 @@ static bool is_usual(const struct nuc_meta *m)
 static bool is_checked(const struct nuc_node *n)
 {
     return nuc_is_call(n) && nuc_op_kind(n->op) != NUC_KIND_GRAPH && nuc_op_family(n->op) != NUC_FAMILY_CORTEXM &&
-           !nuc_is_quantize(n) && !nuc_is_dequantize(n);
+           !nuc_is_quantization(n);
 }
 
 static bool has_unusual_type(const struct nuc_node *n)

@@ -13,7 +13,7 @@ bool nuc_is_same_call(const struct nuc_node *a, const struct nuc_node *b)
 
 const char *nuc_written_operator(struct nuc_context *cx, const struct nuc_node *node)
 {
-    if (nuc_is_quantize(node) || nuc_is_dequantize(node))
+    if (nuc_is_quantization(node))
         return nuc_is_quantize(node) ? "quantize" : "dequantize";
     const char *name = node->source->op != NULL ? node->source->op : nuc_short_op_name(nuc_node_op_name(node));
     const char *dot = strchr(name, '.'), *overload = strrchr(name, '.');
@@ -47,7 +47,7 @@ static void index_rows(struct tracing *t)
 /* An operator's neighbour past the nodes that only pass its value on. */
 static const struct nuc_node *past_items(const struct nuc_node *node)
 {
-    while (node != NULL && (node->op == NUC_OP_GETITEM || nuc_is_quantize(node) || nuc_is_dequantize(node)))
+    while (node != NULL && (node->op == NUC_OP_GETITEM || nuc_is_quantization(node)))
         node = nuc_arg_node(node, NUC_SELF);
     return node;
 }

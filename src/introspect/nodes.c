@@ -126,7 +126,7 @@ static bool quant_of(const struct nuc_node *node, struct nuc_quant *q)
         if (nuc_quant_of(node->users[i], q) && !q->per_channel)
             return true;
     }
-    return (nuc_is_quantize(node) || nuc_is_dequantize(node)) && nuc_quant_of(node, q) && !q->per_channel;
+    return nuc_quant_of(node, q) && !q->per_channel;
 }
 
 /* Each once: what the operator reads, constants left out. */

@@ -463,11 +463,15 @@ static inline bool nuc_is_dequantize(const struct nuc_node *node)
     return nuc_op_kind(node->op) == NUC_KIND_DEQUANT;
 }
 
+static inline bool nuc_is_quantization(const struct nuc_node *node)
+{
+    return nuc_is_quantize(node) || nuc_is_dequantize(node);
+}
+
 /* An operator of the model: not the quantization of a value, an item of a tuple or the call of a delegate. */
 static inline bool nuc_is_operator(const struct nuc_node *node)
 {
-    return nuc_is_call(node) && nuc_op_kind(node->op) != NUC_KIND_GRAPH && !nuc_is_quantize(node) &&
-           !nuc_is_dequantize(node);
+    return nuc_is_call(node) && nuc_op_kind(node->op) != NUC_KIND_GRAPH && !nuc_is_quantization(node);
 }
 
 /* Of those that are counted: an operator of the model is one, whatever nodes ranges and placement make of it. */
@@ -532,6 +536,7 @@ void nuc_set_contiguous(struct nuc_meta *m);
 void nuc_set_channels_last(struct nuc_meta *m);
 int64_t nuc_elements(const struct nuc_meta *m);
 int64_t nuc_elements_between(const struct nuc_meta *m, uint32_t from, uint32_t to); /* of dimensions from .. to - 1 */
+int64_t nuc_value_elements(const struct nuc_node *node); /* of its first value; NULL, and what has none: 0 */
 size_t nuc_bytes(const struct nuc_meta *m);
 /* Strides in elements of a dense tensor of that meta. */
 void nuc_dense_strides(const struct nuc_meta *m, int64_t strides[NUC_MAX_RANK]);

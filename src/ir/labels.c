@@ -209,11 +209,6 @@ static const struct nuc_node *carried(const struct nuc_node *n)
     return first;
 }
 
-static bool is_quantization(const struct nuc_node *n)
-{
-    return nuc_is_quantize(n) || nuc_is_dequantize(n);
-}
-
 /* The call of a delegate has the label that it was given; its items have those of the values that come out. */
 static const char *value_label(const struct nuc_node *n, const char *const *value)
 {
@@ -221,7 +216,7 @@ static const char *value_label(const struct nuc_node *n, const char *const *valu
 
     if (n->op == NUC_OP_ALLOC && n->n_users > 0)
         return nuc_own_label(n->users[0]);
-    if (nuc_is_call(n) && (is_quantization(n) || (n->source->label == NULL && !computes(n))))
+    if (nuc_is_call(n) && (nuc_is_quantization(n) || (n->source->label == NULL && !computes(n))))
         input = carried(n);
     return input != NULL ? value[input->id] : nuc_own_label(n);
 }
@@ -236,7 +231,7 @@ static int rank_of(const struct nuc_node *n)
 {
     if (!nuc_is_call(n)) /* a constant that a pass made for an operator has the operator's label */
         return nuc_is_static(n) && n->source->label != n->target ? 0 : 5;
-    if (is_quantization(n) || is_item_of_operator(n) || n->op == NUC_OP_ALLOC)
+    if (nuc_is_quantization(n) || is_item_of_operator(n) || n->op == NUC_OP_ALLOC)
         return 0;
     if (n->source->label == NULL)
         return 1;
@@ -254,7 +249,7 @@ static const char *form_of(struct nuc_context *cx, const struct nuc_node *n, con
         return n->source->form;
     if (n->op == NUC_OP_ALLOC)
         return "scratch";
-    if (m != NULL && (is_quantization(n) || (n != value->main && nuc_op_family(n->op) == NUC_FAMILY_CAST)))
+    if (m != NULL && (nuc_is_quantization(n) || (n != value->main && nuc_op_family(n->op) == NUC_FAMILY_CAST)))
         return nuc_dtype_name(m->dtype);
     if (n == value->main || !nuc_is_operator(n))
         return NULL;

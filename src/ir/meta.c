@@ -115,6 +115,11 @@ int64_t nuc_elements(const struct nuc_meta *m)
     return nuc_elements_between(m, 0, m->rank);
 }
 
+int64_t nuc_value_elements(const struct nuc_node *node)
+{
+    return node == NULL || node->n_vals == 0 ? 0 : nuc_elements(&node->vals[0]);
+}
+
 size_t nuc_bytes(const struct nuc_meta *m)
 {
     return (size_t)nuc_elements(m) * nuc_dtype_size(m->dtype);

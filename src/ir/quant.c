@@ -56,7 +56,7 @@ static bool read_per_channel(const struct nuc_node *node, struct nuc_quant *out)
 
 bool nuc_quant_of(const struct nuc_node *node, struct nuc_quant *out)
 {
-    if (node == NULL || (!nuc_is_quantize(node) && !nuc_is_dequantize(node)))
+    if (node == NULL || !nuc_is_quantization(node))
         return false;
     return is_per_channel(node) ? read_per_channel(node, out) : read_per_tensor(node, out);
 }
@@ -148,7 +148,7 @@ bool nuc_same_quant(const struct nuc_quant *a, const struct nuc_quant *b)
 
 void nuc_set_quant(struct nuc_node *node, const struct nuc_quant *quant)
 {
-    assert((nuc_is_quantize(node) || nuc_is_dequantize(node)) && !is_per_channel(node) && !quant->per_channel);
+    assert(nuc_is_quantization(node) && !is_per_channel(node) && !quant->per_channel);
     nuc_set_arg_float(node, PER_TENSOR(scale), quant->scale);
     nuc_set_arg_int(node, PER_TENSOR(zero_point), quant->zero_point);
     nuc_set_arg_int(node, PER_TENSOR(quant_min), quant->quant_min);

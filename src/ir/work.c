@@ -7,7 +7,7 @@
 
 static double elements(const struct nuc_node *node)
 {
-    return node == NULL || node->n_vals == 0 ? 0 : (double)nuc_elements(&node->vals[0]);
+    return (double)nuc_value_elements(node);
 }
 
 /* Elements below each of the last two dimensions of a window. */

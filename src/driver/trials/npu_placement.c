@@ -26,7 +26,7 @@ static bool ask(void *user, const struct nuc_node *node)
 /* What a value is made of, past the quantize and dequantize nodes around it. */
 static const struct nuc_node *past_quantization(const struct nuc_node *node)
 {
-    while (node != NULL && (nuc_is_quantize(node) || nuc_is_dequantize(node)))
+    while (node != NULL && nuc_is_quantization(node))
         node = nuc_arg_node(node, NUC_SELF);
     return node;
 }

@@ -45,7 +45,7 @@ static enum phase phase_of(const struct nuc_node *node)
 {
     if (node->op == NUC_OP_GETITEM)
         return PARTS;
-    return nuc_is_quantize(node) || nuc_is_dequantize(node) ? PARAMETERS : OPERATORS;
+    return nuc_is_quantization(node) ? PARAMETERS : OPERATORS;
 }
 
 static void append(struct nuc_lowering *l, const struct nuc_node *node)

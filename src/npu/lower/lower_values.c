@@ -24,7 +24,7 @@ static int32_t tensor_of(const struct nuc_lowering *l, const struct nuc_node *no
 /* Quantization is no operator of a LiteRT model: its tensors are the values that are quantized. */
 static const char *label_of(const struct nuc_lowering *l, const struct nuc_node *node, uint32_t index)
 {
-    while ((nuc_is_quantize(node) || nuc_is_dequantize(node)) && node->args[NUC_SELF].kind == NUC_ARG_NODE)
+    while (nuc_is_quantization(node) && node->args[NUC_SELF].kind == NUC_ARG_NODE)
         node = node->args[NUC_SELF].u.node;
     if (node->op == NUC_OP_GETITEM) {
         index = (uint32_t)node->args[NUC_ARG(GETITEM, index)].u.i;

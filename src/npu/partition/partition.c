@@ -290,7 +290,7 @@ static void list_steps(struct partitioning *p)
             .node = n,
             .id = n->id,
             .compute = n->op != NUC_OP_CALL_DELEGATE && compute != NULL ? compute->id : NO_NODE,
-            .is_compute = !nuc_is_quantize(n) && !nuc_is_dequantize(n),
+            .is_compute = !nuc_is_quantization(n),
             .has_rules = nuc_support_row(&p->support, n->op) != NULL,
             .no_op = nuc_no_op_kind(&p->support, n->op),
         };

@@ -47,15 +47,6 @@ static bool is_placed(const struct making *k, const struct nuc_node *node)
 
 /* ---- items ---- */
 
-static int64_t elements_of(const struct nuc_node *node)
-{
-    double count = node->n_vals > 0 ? 1 : 0;
-
-    for (uint32_t i = 0; node->n_vals > 0 && i < node->vals[0].rank; i++)
-        count *= (double)node->vals[0].sizes[i];
-    return count < 1e15 ? (int64_t)count : (int64_t)1e15;
-}
-
 /* Kernels that clamp their results. */
 static bool can_clamp(const struct nuc_node *node)
 {
@@ -82,7 +73,7 @@ static const struct nuc_node *quantized_operand(const struct nuc_node *node, uin
 
 static bool is_number(const struct nuc_node *value)
 {
-    return value != NULL && nuc_is_static(value) && elements_of(value) == 1;
+    return value != NULL && nuc_is_static(value) && nuc_value_elements(value) == 1;
 }
 
 /* The value that it is a function of, value by value, as far back as the NPU makes one table of all functions. */
@@ -113,10 +104,11 @@ static void find_functions(struct making *k)
     for (uint32_t i = 0; i < k->n_placed; i++) {
         const struct nuc_node *n = k->placed[i], *operands[2];
         uint32_t count = varying_operands(n, operands);
-        if (count == 0 || nuc_is_static(operands[0]) || elements_of(operands[0]) != elements_of(n))
+        if (count == 0 || nuc_is_static(operands[0]) || nuc_value_elements(operands[0]) != nuc_value_elements(n))
             continue;
         const struct nuc_node *origin = origin_of(k, operands[0]);
-        if (count == 1 || (origin_of(k, operands[1]) == origin && elements_of(operands[1]) == elements_of(n)))
+        if (count == 1 ||
+            (origin_of(k, operands[1]) == origin && nuc_value_elements(operands[1]) == nuc_value_elements(n)))
             k->origin[n->id] = origin;
     }
 }
@@ -332,9 +324,9 @@ static void set_crossing(const struct making *k, struct nuc_place_value *v)
     bool read_last = false, read_on_cpu = false;
 
     if (k->is_part[v->node->id])
-        v->into = (int64_t)nuc_estimate_move(k->target, (uint64_t)elements_of(v->node));
+        v->into = (int64_t)nuc_estimate_move(k->target, (uint64_t)nuc_value_elements(v->node));
     if (maker != NULL && nuc_op_family(maker->op) == NUC_FAMILY_SLICE)
-        v->out = (int64_t)nuc_estimate_move(k->target, (uint64_t)elements_of(v->node));
+        v->out = (int64_t)nuc_estimate_move(k->target, (uint64_t)nuc_value_elements(v->node));
     if (!reorders)
         return;
     for (uint32_t i = 0; i < v->node->n_users; i++) {
@@ -342,7 +334,7 @@ static void set_crossing(const struct making *k, struct nuc_place_value *v)
         read_last |= reader != NULL && !is_boundary(reader);
         read_on_cpu |= needs_last(k, reader);
     }
-    int64_t elements = elements_of(v->node);
+    int64_t elements = nuc_value_elements(v->node);
     const struct nuc_kernel_costs *int8 = &k->target->costs.int8;
     int64_t copy = (int64_t)nuc_cpu_cycles(int8, (double)elements, int8->element);
     if (maker == NULL || !is_boundary(maker))
@@ -465,7 +457,7 @@ static int64_t boundary_cycles(const struct making *k, const struct nuc_node *no
     if (node->op == NUC_OP_PERMUTE && (from != to || keeps_bytes(node)))
         return 0;
     if (from != to && to)
-        return (int64_t)nuc_estimate_move(k->target, (uint64_t)elements_of(node));
+        return (int64_t)nuc_estimate_move(k->target, (uint64_t)nuc_value_elements(node));
     return node->op == NUC_OP_PERMUTE ? (int64_t)nuc_estimate_npu(k->target, node) : 0;
 }
 
@@ -488,7 +480,7 @@ static int64_t npu_cycles(struct making *k, const struct nuc_node *node)
             if (value == NULL)
                 continue;
             if (k->has_place[value->id] && is_placed(k, value))
-                sum += (int64_t)nuc_estimate_move(k->target, (uint64_t)elements_of(in));
+                sum += (int64_t)nuc_estimate_move(k->target, (uint64_t)nuc_value_elements(in));
             k->has_place[value->id] = true;
         }
         return sum;
@@ -517,7 +509,7 @@ static bool clamps_source(const struct making *k, const struct nuc_node *node)
  */
 static int64_t cpu_cycles(const struct making *k, const struct nuc_node *node)
 {
-    if (is_int8(k, node) && (nuc_is_quantize(node) || nuc_is_dequantize(node) || clamps_source(k, node)))
+    if (is_int8(k, node) && (nuc_is_quantization(node) || clamps_source(k, node)))
         return 0;
     return (int64_t)nuc_estimate_cpu(k->target, node, !is_int8(k, node));
 }

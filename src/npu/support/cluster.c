@@ -139,7 +139,7 @@ struct nuc_cluster_ends nuc_tag_clusters(struct nuc_graph *g)
     }
     for (struct nuc_node *n = g->last; n != NULL; n = n->prev) {
         find_output_end(&ends, n);
-        if (!nuc_is_call(n) || nuc_is_quantize(n) || nuc_is_dequantize(n) || !nuc_has_cluster(&ends, n))
+        if (!nuc_is_call(n) || nuc_is_quantization(n) || !nuc_has_cluster(&ends, n))
             continue;
         w.compute = n;
         walk_inputs(&w, walked_in);

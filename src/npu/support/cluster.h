@@ -16,7 +16,7 @@ bool nuc_is_activation(enum nuc_op op);
 /* Quantize, dequantize and auxiliary nodes: they go where the compute node of their cluster goes. */
 static inline bool nuc_follows_cluster(const struct nuc_node *node)
 {
-    return nuc_is_quantize(node) || nuc_is_dequantize(node) || nuc_is_auxiliary(node->op);
+    return nuc_is_quantization(node) || nuc_is_auxiliary(node->op);
 }
 
 /* For every node, by id: whether all paths against and along the edges end properly. */

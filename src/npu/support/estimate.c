@@ -39,13 +39,7 @@ static enum work work_of(const struct nuc_node *node)
 
 static double elements_of(const struct nuc_node *node)
 {
-    double count = 1;
-
-    if (node == NULL || node->n_vals == 0)
-        return 0;
-    for (uint32_t i = 0; i < node->vals[0].rank; i++)
-        count *= (double)node->vals[0].sizes[i];
-    return count;
+    return (double)nuc_value_elements(node);
 }
 
 static int64_t size_at(const struct nuc_node *node, uint32_t dim)
@@ -209,7 +203,7 @@ uint64_t nuc_estimate_npu(const struct nuc_target *target, const struct nuc_node
     enum work kind = work_of(node);
     struct nuc_npu_work work = {.lanes = 0};
 
-    if (nuc_is_quantize(node) || nuc_is_dequantize(node) || kind == WORK_NONE || is_static_work(node))
+    if (nuc_is_quantization(node) || kind == WORK_NONE || is_static_work(node))
         return 0;
     if (kind == WORK_CONV) {
         work = conv_work(k, node);
@@ -342,7 +336,7 @@ uint64_t nuc_recurrent_cycles(const struct nuc_kernel_costs *c, double macs, dou
 
 uint64_t nuc_estimate_cpu(const struct nuc_target *target, const struct nuc_node *node, bool in_float)
 {
-    bool converts = nuc_is_quantize(node) || nuc_is_dequantize(node);
+    bool converts = nuc_is_quantization(node);
     const struct nuc_kernel_costs *c = in_float && !converts ? &target->costs.real : &target->costs.int8;
     struct nuc_recurrent r;
 

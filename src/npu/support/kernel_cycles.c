@@ -270,11 +270,7 @@ static const enum nuc_op *const convolutions =
 
 static double elements_of(const struct nuc_meta *m)
 {
-    double count = m != NULL;
-
-    for (uint32_t i = 0; m != NULL && i < m->rank; i++)
-        count *= (double)m->sizes[i];
-    return count;
+    return m == NULL ? 0 : (double)nuc_elements(m);
 }
 
 /* What a call goes over. */

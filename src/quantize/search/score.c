@@ -8,8 +8,8 @@
 /* The same values in another order, shape or type, or rounded. */
 static bool keeps_values(const struct nuc_node *n)
 {
-    return nuc_is_quantize(n) || nuc_is_dequantize(n) || nuc_op_rearranges(n->op) ||
-           nuc_op_family(n->op) == NUC_FAMILY_CAST || n->op == NUC_OP_GETITEM;
+    return nuc_is_quantization(n) || nuc_op_rearranges(n->op) || nuc_op_family(n->op) == NUC_FAMILY_CAST ||
+           n->op == NUC_OP_GETITEM;
 }
 
 static bool ranks(const struct nuc_node *n)

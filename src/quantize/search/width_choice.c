@@ -151,11 +151,6 @@ static void add_value(const struct value *v, bool *wide)
 
 /* ---- what they cost ---- */
 
-static double elements(const struct nuc_node *node)
-{
-    return node->n_vals == 0 ? 0 : (double)nuc_elements(&node->vals[0]);
-}
-
 static bool is_function(const struct nuc_node *node)
 {
     return nuc_op_family(node->op) == NUC_FAMILY_SOFTMAX || node->op == NUC_OP_GELU ||
@@ -168,7 +163,7 @@ static double cycles_of(const struct nuc_width_costs *k, const struct nuc_node *
         return 0;
     if (nuc_op_family(node->op) == NUC_FAMILY_RECURRENT)
         return k->call + nuc_node_products(node) * k->recurrent;
-    return k->call + elements(node) * (is_function(node) ? k->function : k->element) +
+    return k->call + (double)nuc_value_elements(node) * (is_function(node) ? k->function : k->element) +
            nuc_node_products(node) * k->product;
 }
 
@@ -189,7 +184,7 @@ static double total_cycles(const struct nuc_calibration *c, const struct nuc_wid
             read_int8 |= reads_int8;
         }
         if (n->n_vals == 1 && n->vals[0].dtype == NUC_F32 && (makes_int8 ? read_float : read_int8))
-            sum += costs->call + elements(n) * costs->conversion;
+            sum += costs->call + (double)nuc_value_elements(n) * costs->conversion;
     }
     return sum;
 }

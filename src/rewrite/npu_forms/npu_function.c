@@ -250,7 +250,7 @@ static bool read_params(const struct nuc_function *f, const struct nuc_node *nod
 /* What a value is made of, past quantize and dequantize nodes. */
 static const struct nuc_node *past_quantization(const struct nuc_node *node)
 {
-    while (node != NULL && (nuc_is_quantize(node) || nuc_is_dequantize(node)) && node->n_users == 1)
+    while (node != NULL && nuc_is_quantization(node) && node->n_users == 1)
         node = nuc_arg_node(node, NUC_SELF);
     return node;
 }

@@ -177,7 +177,7 @@ static const struct nuc_arg *order_argument(const struct nuc_node *node)
 /* A channels-last operand and a smaller one may give such an order together. */
 static bool has_unknown_order(const struct nuc_node *node)
 {
-    bool takes_it_over = nuc_is_quantize(node) || nuc_is_dequantize(node) || node->op == NUC_OP_GETITEM;
+    bool takes_it_over = nuc_is_quantization(node) || node->op == NUC_OP_GETITEM;
 
     return !takes_it_over && node->n_vals != 0 && !nuc_is_known_order(&node->vals[0]);
 }

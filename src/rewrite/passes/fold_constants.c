@@ -30,8 +30,7 @@ static bool is_foldable(const struct nuc_node *n)
     struct nuc_cursor at = {0, 0};
 
     return nuc_is_call(n) && n->n_users > 0 && n->op != NUC_OP_GETITEM && n->op != NUC_OP_CALL_DELEGATE &&
-           !nuc_is_quantize(n) && !nuc_is_dequantize(n) && n->n_vals > 0 &&
-           (n->op == NUC_OP_ARANGE || nuc_next_input(n, &at) != NULL);
+           !nuc_is_quantization(n) && n->n_vals > 0 && (n->op == NUC_OP_ARANGE || nuc_next_input(n, &at) != NULL);
 }
 
 bool nuc_fold_constants(struct nuc_graph *g)

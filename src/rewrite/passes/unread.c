@@ -478,7 +478,7 @@ static bool is_weight(const struct nuc_node *x)
 /* The layer with constant weights that a value is moved from, where nothing else reads what lies between. */
 static struct nuc_node *layer_above(struct nuc_node *x)
 {
-    while (nuc_op_rearranges(x->op) || nuc_is_quantize(x) || nuc_is_dequantize(x)) {
+    while (nuc_op_rearranges(x->op) || nuc_is_quantization(x)) {
         x = nuc_arg_node(x, NUC_SELF);
         if (x == NULL || x->n_users != 1)
             return NULL;

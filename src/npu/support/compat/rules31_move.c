@@ -198,7 +198,7 @@ static const struct nuc_node *only_reader(const struct nuc_node *node)
 {
     while (node->n_users == 1) {
         node = node->users[0];
-        if (!nuc_is_quantize(node) && !nuc_is_dequantize(node))
+        if (!nuc_is_quantization(node))
             return node;
     }
     return NULL;
