@@ -174,6 +174,30 @@ static void add_constants(struct nuc_cm *c, const struct nuc_node *node, struct 
     nuc_int_arg(-v->in.zero_point), nuc_int_arg(v->out.params.zero_point), nuc_node_arg(v->multipliers),               \
         nuc_node_arg(v->shifts), nuc_int_arg(v->out.low), nuc_int_arg(v->out.high)
 
+/* Channels-last, each channel `times` times in a row. */
+static struct nuc_node *repeat_channels(struct nuc_cm *c, struct nuc_node *value, int64_t times,
+                                        struct nuc_node *before)
+{
+    const struct nuc_meta m = value->vals[0];
+    const int64_t repeated[2] = {nuc_elements(&m), times};
+    const int64_t sizes[4] = {m.sizes[0], m.sizes[2], m.sizes[3], m.sizes[1] * times};
+    struct nuc_node *elements = nuc_cm_as_nhwc(c, value, before);
+
+    elements = nuc_cm_view(c, elements, (const int64_t[]){repeated[0], 1}, 2, before);
+    elements = nuc_emit(c->g, before, NUC_OP_EXPAND, value, NUC_ARGS(elements, nuc_ints_arg(repeated, 2)));
+    return nuc_cm_as_nchw(c, nuc_cm_view(c, elements, sizes, 4, before), before);
+}
+
+/*
+ * Kernels in more than plain C have one output of each input channel, but of one channel; of several outputs the input
+ * is read that often.
+ */
+static bool repeats_channels(const struct nuc_cm *c, const struct conv *v, int64_t in_channels)
+{
+    return v->in.dtype == NUC_I8 && in_channels > 1 && v->out_channels > in_channels &&
+           c->options->cpu->isa != NUC_ISA_SCALAR && !c->options->reference_compat;
+}
+
 /* [O, I, H, W] */
 static struct nuc_node *lower_forward(struct nuc_cm *c, const struct nuc_node *node, struct conv *v)
 {
@@ -192,6 +216,10 @@ static struct nuc_node *lower_forward(struct nuc_cm *c, const struct nuc_node *n
      */
     const int64_t sides[4] = {v->padding.h, v->padding.w, v->padding.h, v->padding.w};
     struct nuc_node *in = nuc_cm_channels_last(c, v->in.node, v->before);
+    if (depthwise && repeats_channels(c, v, in_channels)) {
+        in = repeat_channels(c, in, v->out_channels / in_channels, v->before);
+        in_channels = v->out_channels;
+    }
     bool wide = v->excess != NULL, int8 = v->in.dtype == NUC_I8;
     enum nuc_op conv_op = wide ? NUC_OP_NUCLEON_WIDE_CONV2D : int8 ? NUC_OP_CORTEXM_CONV2D : NUC_OP_NUCLEON_CONV2D;
     enum nuc_op depthwise_op = wide   ? NUC_OP_NUCLEON_WIDE_DEPTHWISE
@@ -204,7 +232,7 @@ static struct nuc_node *lower_forward(struct nuc_cm *c, const struct nuc_node *n
                                              NUC_PAIR_ARG(v->stride),
                                              padding,
                                              NUC_PAIR_ARG(v->dilation),
-                                             nuc_int_arg(v->out_channels / v->groups),
+                                             nuc_int_arg(v->out_channels / in_channels),
                                              LAST_ARGS,
                                              nuc_node_arg(v->excess)};
     size_t count = sizeof conv_args / sizeof *conv_args - !wide;

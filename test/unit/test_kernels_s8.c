@@ -96,7 +96,7 @@ static void random_sizes(struct numbers *n, struct conv_case *t)
     for (int d = 0; d < 2; d++) {
         c->kernel[d] = pointwise ? 1 : number(n, 0, 1) != 0 ? 3 : number(n, 1, 5);
         c->stride[d] = number(n, 1, 2);
-        c->dilation[d] = number(n, 0, 4) == 0 ? 2 : 1;
+        c->dilation[d] = number(n, 0, 4) == 0 ? number(n, 2, 4) : 1;
         c->padding[d] = number(n, 0, c->kernel[d] - 1);
         if (tiles) {
             c->kernel[d] = c->stride[d] = number(n, 1, 3);

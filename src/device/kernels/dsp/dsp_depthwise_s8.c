@@ -9,8 +9,10 @@
 /*
  * Input rows are widened in pairs, from the first window's top row on: line k holds rows 2k and 2k + 1, for each column
  * four words, one a channel, with the upper row in the lower half. Places outside the image are zeros. A window that
- * begins in an upper row and one that begins in a lower row differ in how their weights are paired. Dilated kernels are
- * kernels with zeros.
+ * begins in an upper row and one that begins in a lower row differ in how their weights are paired.
+ *
+ * A dilated convolution is one that is not dilated for every `dilation`th row and column, once from each of the first
+ * ones on.
  *
  * When output goes over the input, a line has been read before what lies under it is written: four channels do not meet
  * the others, and no output row lies beyond the input rows that its windows reach.
@@ -24,10 +26,10 @@ struct side {
 };
 
 struct strip {
-    const struct nuc_conv_s8 *c;
-    int32_t span[2]; /* of the kernel, dilated */
-    int32_t first;   /* channel */
-    bool fused;      /* sums and weights are doubled, and rescaled by nuc_fused_twice() */
+    const struct nuc_conv_s8 *c;                  /* not dilated */
+    ptrdiff_t in_row, in_step, out_row, out_step; /* from a row, and from a column, to the next */
+    int32_t first;                                /* channel */
+    bool fused;                                   /* sums and weights are doubled, and rescaled by nuc_fused_twice() */
     int32_t n_sides;
     struct side sides[2];
     uint32_t *lines;
@@ -38,68 +40,31 @@ struct strip {
 
 static int32_t lines_of(const struct strip *s, int32_t lower)
 {
-    return (lower + s->span[0] + 1) >> 1;
+    return (lower + s->c->kernel[0] + 1) >> 1;
 }
 
 /* ---- weights ---- */
 
-/* Zeros between the weights of a row. */
-static void spread(const struct strip *s, uint32_t *out)
-{
-    int32_t dilation = s->c->dilation[1];
-
-    for (int32_t x = s->span[1] - 1; x >= 0; x--) {
-        for (int k = 0; k < WORDS; k++)
-            out[x * WORDS + k] = x % dilation == 0 ? out[x / dilation * WORDS + k] : 0;
-    }
-}
-
-/* The row of the lines' first line that is row y of a dilated kernel, both of whose rows are never weights. */
-static void place_dilated(const struct nuc_conv_s8 *c, int32_t y, const int8_t *weight, struct nuc_lines *l)
-{
-    int32_t dilation = c->dilation[0];
-    int32_t tap = (y + 1) / dilation;
-    bool upper = y >= 0 && y % dilation == 0;
-    bool lower = (y + 1) % dilation == 0;
-
-    l->y = upper ? c->kernel[0] - 1 : lower ? -1 : -2;
-    l->at = weight + (upper ? y / dilation : tap - 1) * l->row;
-    if (lower && tap >= c->kernel[0])
-        l->y = -2;
-}
-
-/* The weights of a side, line by line: one row of the dilated kernel in the lower halves, one in the upper ones. */
+/* The weights of a side, line by line: one row of the kernel in the lower halves, one in the upper ones. */
 static uint32_t *pack_lines(const struct strip *s, const int8_t *weight, int32_t lower, uint32_t *out)
 {
     static const int8_t zeros[WORDS];
     const struct nuc_conv_s8 *c = s->c;
     int32_t count = s->sides[lower].lines;
-    uint32_t *const end = out + count * s->span[1] * WORDS;
     struct nuc_lines l = {
-        .at = weight,
         .y = -lower,
+        .end = 2 * count - lower,
         .height = c->kernel[0],
         .outside = zeros,
         .row = (ptrdiff_t)c->kernel[1] * c->out_channels,
         .step = c->out_channels,
         .columns = c->kernel[1],
-        .skip = (s->span[1] - c->kernel[1]) * WORDS * (ptrdiff_t)sizeof *out,
         .out = out,
     };
 
-    weight += s->first;
-    l.at = weight - lower * l.row;
-    l.end = l.y + 2 * count;
-    if (c->dilation[0] == 1)
-        (s->fused ? nuc_dsp_widen_lines_twice : nuc_dsp_widen_lines)(&l);
-    for (int32_t y = -lower; c->dilation[0] != 1 && l.out < end; y += 2, l.out += s->span[1] * WORDS) {
-        place_dilated(c, y, weight, &l);
-        l.end = l.y + 2;
-        (s->fused ? nuc_dsp_widen_lines_twice : nuc_dsp_widen_lines)(&l);
-    }
-    for (; c->dilation[1] != 1 && out < end; out += s->span[1] * WORDS)
-        spread(s, out);
-    return end;
+    l.at = weight + s->first - lower * l.row;
+    (s->fused ? nuc_dsp_widen_lines_twice : nuc_dsp_widen_lines)(&l);
+    return out + count * c->kernel[1] * WORDS;
 }
 
 /* Parameters of the strip's channels; whether all of them are rescaled in one step. */
@@ -156,8 +121,8 @@ static void widen_lines(const struct strip *s, const int8_t *image, int32_t from
     struct nuc_lines l = {
         .height = c->in_size[0],
         .outside = s->zeros,
-        .row = (ptrdiff_t)c->in_size[1] * c->in_channels,
-        .step = c->in_channels,
+        .row = s->in_row,
+        .step = s->in_step,
         .columns = end - begin,
         .offset = nuc_twice(c->input_offset),
         .skip = (s->columns - end + begin) * WORDS * (ptrdiff_t)sizeof(uint32_t),
@@ -168,7 +133,7 @@ static void widen_lines(const struct strip *s, const int8_t *image, int32_t from
         int32_t count = s->slots - slot < to - from ? s->slots - slot : to - from;
         l.y = 2 * from - c->padding[0];
         l.end = l.y + 2 * count;
-        l.at = image + l.y * l.row + (ptrdiff_t)(x + begin) * c->in_channels + s->first;
+        l.at = image + l.y * l.row + (x + begin) * l.step + s->first;
         l.out = s->lines + (slot * s->columns + begin) * WORDS;
         nuc_dsp_widen_lines(&l);
         from += count;
@@ -260,14 +225,14 @@ static void any_row(const struct strip *s, const struct side *side, const uint32
 {
     int32_t pitch = s->columns * WORDS;
     const uint32_t *end = s->lines + s->slots * pitch;
-    int32_t length = s->span[1];
+    int32_t length = s->c->kernel[1];
     int32_t lines = side->lines;
 
     if (s->columns == length && data + lines * pitch <= end) { /* lines lie side by side */
         length *= lines;
         lines = 1;
     }
-    for (int32_t n = s->count; n > 0; n--, data += s->c->stride[1] * WORDS, out += s->c->out_channels) {
+    for (int32_t n = s->count; n > 0; n--, data += s->c->stride[1] * WORDS, out += s->out_step) {
         const uint32_t *w = side->stream;
         const uint32_t *line = data;
         struct nuc_quad v = {(int32_t)w[0], (int32_t)w[1], (int32_t)w[2], (int32_t)w[3]};
@@ -288,7 +253,7 @@ static bool by_words(const struct strip *s, const struct windows *p)
     const struct nuc_conv_s8 *c = s->c;
     int32_t pitch = s->columns * WORDS;
     int32_t step = c->stride[1] * WORDS;
-    int32_t places = s->span[1];
+    int32_t places = c->kernel[1];
     int32_t lines = p->side->lines;
     bool wraps = p->data + lines * pitch > s->lines + s->slots * pitch;
 
@@ -305,11 +270,11 @@ static bool by_words(const struct strip *s, const struct windows *p)
         .across = across,
         .next = (step - lines * places * WORDS) * word - (lines - 1) * across,
         .out = p->out,
-        .step = c->out_channels,
+        .step = s->out_step,
         .end = p->data + s->count * step,
         .row = p->row_step * word,
         .back = (p->row_step - s->count * step) * word,
-        .out_back = p->out_step - (ptrdiff_t)s->count * c->out_channels,
+        .out_back = p->out_step - s->count * s->out_step,
         .rows = p->rows,
         .lines = lines,
         .places = places,
@@ -337,7 +302,7 @@ static void by_rows(const struct strip *s, const int8_t *image, int8_t *out)
     const struct nuc_conv_s8 *c = s->c;
     int32_t there = 0; /* lines before this one have been widened */
 
-    for (int32_t y = 0; y < c->out_size[0]; y++, out += (ptrdiff_t)c->out_size[1] * c->out_channels) {
+    for (int32_t y = 0; y < c->out_size[0]; y++, out += s->out_row) {
         int32_t top = y * c->stride[0];
         const struct side *side = &s->sides[top & 1];
         int32_t line = top >> 1;
@@ -352,14 +317,13 @@ static void by_rows(const struct strip *s, const int8_t *image, int8_t *out)
 static void at_once(const struct strip *s, const int8_t *image, int8_t *out)
 {
     const struct nuc_conv_s8 *c = s->c;
-    ptrdiff_t row = (ptrdiff_t)c->out_size[1] * c->out_channels;
     int32_t n = s->n_sides;
 
     widen_lines(s, image, 0, s->slots);
-    for (int32_t y = 0; y < n; y++, out += row)
+    for (int32_t y = 0; y < n; y++, out += s->out_row)
         compute(s,
                 &(struct windows){&s->sides[y], line_at(s, y * c->stride[0] / 2), out, (c->out_size[0] - y + n - 1) / n,
-                                  n * c->stride[0] / 2 * s->columns * WORDS, n * row});
+                                  n * c->stride[0] / 2 * s->columns * WORDS, n * s->out_row});
 }
 
 static int32_t all_lines(const struct strip *s)
@@ -381,54 +345,96 @@ static bool place(struct strip *s, uint32_t *words, int32_t count)
     for (int32_t k = 0; k < s->n_sides; k++) {
         s->sides[k] = (struct side){lines_of(s, k), words};
         most = s->sides[k].lines;
-        if (most * s->span[1] * WORDS + beside > count)
+        if (most * c->kernel[1] * WORDS + beside > count)
             return false;
-        words += most * s->span[1] * WORDS + beside;
-        count -= most * s->span[1] * WORDS + beside;
+        words += most * c->kernel[1] * WORDS + beside;
+        count -= most * c->kernel[1] * WORDS + beside;
     }
     s->lines = words;
     int32_t room = count / WORDS;
-    if (room / most < s->span[1])
+    if (room / most < c->kernel[1])
         return false;
-    s->count = (room / most - s->span[1]) / c->stride[1] + 1;
+    s->count = (room / most - c->kernel[1]) / c->stride[1] + 1;
     s->count = s->count < c->out_size[1] ? s->count : c->out_size[1];
-    s->columns = (s->count - 1) * c->stride[1] + s->span[1];
+    s->columns = (s->count - 1) * c->stride[1] + c->kernel[1];
     s->slots = room / s->columns < all ? most : all;
     return true;
 }
 
-/* Whether it did; nothing is written otherwise. */
-static bool by_strips(const struct nuc_conv_s8 *c, const int8_t *in, const int8_t *weight, int8_t *out)
+/* Whether it did; nothing is written otherwise. `s` says what is computed, for images that are `image` apart. */
+static bool by_strips(struct strip *s, ptrdiff_t image, const int8_t *in, const int8_t *weight, ptrdiff_t result,
+                      int8_t *out)
 {
     uint32_t stack[STACK_WORDS];
-    ptrdiff_t image = (ptrdiff_t)c->in_size[0] * c->in_size[1] * c->in_channels;
-    ptrdiff_t result = (ptrdiff_t)c->out_size[0] * c->out_size[1] * c->out_channels;
-    struct strip s = {.c = c};
+    const struct nuc_conv_s8 *c = s->c;
 
-    for (int d = 0; d < 2; d++)
-        s.span[d] = (c->kernel[d] - 1) * c->dilation[d] + 1;
-    if (!place(&s, stack, STACK_WORDS))
+    if (!place(s, stack, STACK_WORDS))
         return false;
     /* What goes over its input takes whole rows; those that are too wide for the stack may fit the scratch. */
-    if (in == out && s.count < c->out_size[1] && !place(&s, c->scratch, (int32_t)(c->scratch_bytes / sizeof *stack)))
+    if (in == out && s->count < c->out_size[1] && !place(s, c->scratch, (int32_t)(c->scratch_bytes / sizeof *stack)))
         return false;
-    if (in == out && (s.count < c->out_size[1] || c->in_channels % WORDS != 0))
+    if (in == out && (s->count < c->out_size[1] || c->in_channels % WORDS != 0))
         return false;
-    memset(s.zeros, -c->input_offset, sizeof s.zeros);
-    int32_t columns = s.count;
-    for (s.x = 0; s.x < c->out_size[1]; s.x += columns) {
-        s.count = c->out_size[1] - s.x < columns ? c->out_size[1] - s.x : columns;
-        memset(s.lines, 0, (size_t)(s.slots * s.columns * WORDS) * sizeof *s.lines);
+    int32_t columns = s->count;
+    for (s->x = 0; s->x < c->out_size[1]; s->x += columns) {
+        s->count = c->out_size[1] - s->x < columns ? c->out_size[1] - s->x : columns;
+        memset(s->lines, 0, (size_t)(s->slots * s->columns * WORDS) * sizeof *s->lines);
         for (int32_t b = 0; b < c->batch; b++) {
             for (int32_t k = 0; k < c->in_channels; k += WORDS) {
-                s.first = k + WORDS <= c->in_channels ? k : c->in_channels - WORDS;
-                pack(&s, weight);
-                int8_t *to = out + b * result + (ptrdiff_t)s.x * c->out_channels + s.first;
-                if (s.slots == all_lines(&s))
-                    at_once(&s, in + b * image, to);
+                s->first = k + WORDS <= c->in_channels ? k : c->in_channels - WORDS;
+                pack(s, weight);
+                int8_t *to = out + b * result + s->x * s->out_step + s->first;
+                if (s->slots == all_lines(s))
+                    at_once(s, in + b * image, to);
                 else
-                    by_rows(&s, in + b * image, to);
+                    by_rows(s, in + b * image, to);
             }
+        }
+    }
+    return true;
+}
+
+/*
+ * Of one dimension, results `first`, `first` + dilation, ... as those of a convolution that is not dilated. The element
+ * that its first one is, of all.
+ */
+__attribute__((noinline)) static int32_t take_part(struct nuc_conv_s8 *c, int d, int32_t first)
+{
+    int32_t dilation = c->dilation[d], round = dilation - 1;
+    int32_t before = (c->padding[d] - first + round) / dilation; /* first < dilation: none is negative */
+    int32_t from = first - c->padding[d] + before * dilation;
+
+    c->padding[d] = before;
+    c->in_size[d] = (c->in_size[d] - from + round) / dilation;
+    c->out_size[d] = (c->out_size[d] - first + round) / dilation;
+    return from;
+}
+
+/* Whether it did; nothing is written otherwise: no part is larger than the first one. */
+static bool by_parts(const struct nuc_conv_s8 *c, const int8_t *in, const int8_t *weight, int8_t *out)
+{
+    const ptrdiff_t channels = c->in_channels, in_row = c->in_size[1] * channels, out_row = c->out_size[1] * channels;
+    struct nuc_conv_s8 part;
+    struct strip s = {.c = &part,
+                      .in_row = in_row * c->dilation[0],
+                      .in_step = channels * c->dilation[1],
+                      .out_row = out_row * c->dilation[0],
+                      .out_step = channels * c->dilation[1]};
+
+    memset(s.zeros, -c->input_offset, sizeof s.zeros);
+    for (int d = 0; d < 2; d++) {
+        /* What goes over its input meets that of its own part alone. */
+        bool apart = in != out || (c->padding[d] % c->dilation[d] == 0 && in_row == out_row);
+        if (c->dilation[d] > 1 && (c->stride[d] > 1 || !apart))
+            return false;
+    }
+    for (int32_t y = 0; y < c->dilation[0] && y < c->out_size[0]; y++) {
+        for (int32_t x = 0; x < c->dilation[1] && x < c->out_size[1]; x++) {
+            part = *c;
+            const int8_t *from = in + take_part(&part, 0, y) * in_row + take_part(&part, 1, x) * channels;
+            if (!by_strips(&s, c->in_size[0] * in_row, from, weight, c->out_size[0] * out_row,
+                           out + y * out_row + x * channels))
+                return false;
         }
     }
     nuc_dsp_clamp_conv(c, out);
@@ -437,7 +443,7 @@ static bool by_strips(const struct nuc_conv_s8 *c, const int8_t *in, const int8_
 
 void nuc_dsp_depthwise_s8(const struct nuc_conv_s8 *c, const int8_t *in, const int8_t *weight, int8_t *out)
 {
-    if (c->in_channels == c->out_channels && c->in_channels >= WORDS && by_strips(c, in, weight, out))
+    if (c->in_channels == c->out_channels && c->in_channels >= WORDS && by_parts(c, in, weight, out))
         return;
     if (c->in_channels == 1 && c->kernel[0] * c->kernel[1] <= NUC_ONE_CHANNEL_TAPS && in != out)
         nuc_dsp_conv_one_channel(c, in, weight, out);
