@@ -1,5 +1,9 @@
 /* Small rewrites before and after the lowering. */
 #include "cpu/cortexm_site.h"
+#include "rewrite/insert.h"
+#include "rewrite/moves.h"
+
+#define MOST_PERMUTED 4
 
 /* ---- before: every data movement between quantized values ---- */
 
@@ -58,8 +62,55 @@ static void fold_copy(struct nuc_cm *c, struct nuc_node *copy)
     }
 }
 
+/* ---- after: moves in a row ---- */
+
+static bool moves_bytes(const struct nuc_node *node)
+{
+    return node->op != NUC_OP_NUCLEON_PERMUTE_VIEW && nuc_op_family(node->op) != NUC_FAMILY_VIEW;
+}
+
+/*
+ * What moves bytes several times moves them once, as keys do, which a product reads transposed: heads in front, for the
+ * model and for the kernel. Not in more dimensions than the kernel of ExecuTorch takes.
+ */
+static void join_moves(struct nuc_cm *c, struct nuc_node *last)
+{
+    struct nuc_node *moves[NUC_MOST_MOVES];
+    struct nuc_permuted_parts p;
+    uint32_t count = nuc_moves_before(last, moves), n_moved = 0;
+    int64_t order[NUC_MAX_RANK];
+
+    while (count > 0 && (!nuc_is_contiguous(nuc_input_meta(moves[count - 1], NUC_SELF)) ||
+                         !nuc_join_moves(moves, count, &p) || p.count > MOST_PERMUTED))
+        count--;
+    for (uint32_t i = 0; i < count; i++)
+        n_moved += moves_bytes(moves[i]);
+    if (n_moved < 2)
+        return;
+    struct nuc_node *value = nuc_operand(c->g, moves[count - 1], NUC_SELF);
+    const struct nuc_meta out = last->vals[0];
+    if (p.count > 1) {
+        for (uint32_t i = 0; i < p.count; i++)
+            order[i] = p.order[i];
+        value = nuc_cm_transpose(c, nuc_cm_view(c, value, p.from, p.count, last), order, last);
+    }
+    nuc_replace_uses(c->g, last, nuc_cm_view(c, value, out.sizes, out.rank, last), NULL);
+}
+
+static void join_all_moves(struct nuc_cm *c)
+{
+    for (struct nuc_node *n = c->g->last, *prev; n != NULL; n = prev) {
+        prev = n->prev;
+        if (n->n_users > 0 && nuc_op_is_in(n->op, NUC_OPS(NUC_OP_CORTEXM_TRANSPOSE, NUC_OP_PERMUTE)) &&
+            n->vals[0].dtype == NUC_I8 && nuc_is_contiguous(&n->vals[0]) && !nuc_feeds_output(n))
+            join_moves(c, n);
+    }
+}
+
 void nuc_cm_fold(struct nuc_cm *c)
 {
+    if (!c->options->reference_compat)
+        join_all_moves(c);
     for (struct nuc_node *n = c->g->first; n != NULL; n = n->next) {
         if (nuc_cm_is_order_copy(n))
             fold_copy(c, n);

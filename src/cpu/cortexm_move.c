@@ -67,7 +67,11 @@ bool nuc_cm_lower_view(struct nuc_cm *c, struct nuc_node *node)
         in = nuc_cm_copy(c, in, before);
         nuc_cm_name_contiguous(c, in);
     }
-    finish(c, node, &m, folded(c, nuc_emit_like(c->g, before, node, NUC_ARGS(in))));
+    bool repeats = !nuc_same_sizes(&in->vals[0], &node->vals[0]);
+    if (node->op == NUC_OP_EXPAND && !repeats && !c->options->reference_compat)
+        finish(c, node, &m, in);
+    else
+        finish(c, node, &m, folded(c, nuc_emit_like(c->g, before, node, NUC_ARGS(in))));
     return true;
 }
 

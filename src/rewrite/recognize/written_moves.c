@@ -8,10 +8,11 @@
 #include "ir/axis_map.h"
 #include "npu/support/support.h"
 #include "rewrite/insert.h"
+#include "rewrite/moves.h"
 #include "rewrite/pass_list.h"
 #include "rewrite/recognize/written.h"
 
-enum { MOST_MOVES = 32, MOST_PARTS = 2 * NUC_MAX_RANK };
+enum { MOST_PARTS = 2 * NUC_MAX_RANK };
 
 /* Elements that are `stride` apart in the source, in logical order. */
 struct part {
@@ -115,15 +116,9 @@ static bool are_dims(const int64_t *sizes, uint32_t count, const struct nuc_meta
     return true;
 }
 
-/* A permutation of parts: part order[i] of the source is part i of the result. */
-struct permutation {
-    uint32_t count, order[NUC_MAX_RANK];
-    int64_t from[NUC_MAX_RANK], to[NUC_MAX_RANK]; /* sizes */
-};
-
-static bool permutation_of(const struct parts *p, struct permutation *out)
+static bool permutation_of(const struct parts *p, struct nuc_permuted_parts *out)
 {
-    *out = (struct permutation){.count = p->count};
+    *out = (struct nuc_permuted_parts){.count = p->count};
     if (p->count > NUC_MAX_RANK)
         return false;
     for (uint32_t i = 0; i < p->count; i++) {
@@ -136,7 +131,8 @@ static bool permutation_of(const struct parts *p, struct permutation *out)
 }
 
 /* Rows that stay rows keep their dimension, which norms and layers are told by. */
-static void keep_rows(struct permutation *p, const struct nuc_meta *in, const struct nuc_meta *out, uint32_t most)
+static void keep_rows(struct nuc_permuted_parts *p, const struct nuc_meta *in, const struct nuc_meta *out,
+                      uint32_t most)
 {
     int64_t row = in->rank > 0 && out->rank > 0 ? in->sizes[in->rank - 1] : 1;
     uint32_t last = p->count - 1;
@@ -175,7 +171,7 @@ static void order_dims(const struct nuc_meta *m, const uint32_t *first, const ui
 
 /* What the moves make of x. */
 static struct nuc_node *moved(struct nuc_graph *g, struct nuc_node *last, struct nuc_node *x,
-                              const struct permutation *p)
+                              const struct nuc_permuted_parts *p)
 {
     const struct nuc_meta out = last->vals[0];
     uint32_t first[NUC_MAX_RANK + 1], back[NUC_MAX_RANK];
@@ -202,7 +198,7 @@ static struct nuc_node *moved(struct nuc_graph *g, struct nuc_node *last, struct
 }
 
 /* What that takes: operators, at most, and the dimensions that are permuted. */
-static uint32_t n_operators(const struct nuc_meta *in, const struct nuc_meta *out, const struct permutation *p,
+static uint32_t n_operators(const struct nuc_meta *in, const struct nuc_meta *out, const struct nuc_permuted_parts *p,
                             uint32_t *rank)
 {
     uint32_t first[NUC_MAX_RANK + 1];
@@ -223,19 +219,34 @@ static bool is_move(const struct nuc_node *node)
            node->vals[0].dtype == nuc_input_meta(node, NUC_SELF)->dtype;
 }
 
+static bool is_copy(const struct nuc_node *node)
+{
+    return nuc_is_plain_copy(node) || (node->op == NUC_OP_TO_DIM_ORDER_COPY && nuc_arg_node(node, NUC_SELF) != NULL &&
+                                       node->vals[0].dtype == nuc_input_meta(node, NUC_SELF)->dtype);
+}
+
 /* The operator in front that nothing else reads. */
 static struct nuc_node *before(const struct nuc_node *node)
 {
     struct nuc_node *x = nuc_arg_node(node, NUC_SELF);
 
-    return x != NULL && x->n_users == 1 && nuc_is_call(x) && (is_move(x) || nuc_is_plain_copy(x)) ? x : NULL;
+    return x != NULL && x->n_users == 1 && nuc_is_call(x) && (is_move(x) || is_copy(x)) ? x : NULL;
+}
+
+uint32_t nuc_moves_before(struct nuc_node *last, struct nuc_node *moves[NUC_MOST_MOVES])
+{
+    uint32_t count = 0;
+
+    for (struct nuc_node *n = is_move(last) ? last : NULL; n != NULL && count < NUC_MOST_MOVES; n = before(n))
+        moves[count++] = n;
+    return count;
 }
 
 static bool is_read_by_move(const struct nuc_node *node)
 {
     const struct nuc_node *user = node->n_users == 1 ? node->users[0] : NULL;
 
-    while (user != NULL && nuc_is_plain_copy(user))
+    while (user != NULL && is_copy(user))
         user = user->n_users == 1 ? user->users[0] : NULL;
     return user != NULL && is_move(user);
 }
@@ -258,17 +269,27 @@ static bool follow(struct parts *p, struct nuc_node *const *moves, uint32_t coun
     return fits;
 }
 
+bool nuc_join_moves(struct nuc_node *const *moves, uint32_t count, struct nuc_permuted_parts *parts)
+{
+    struct parts p;
+    uint32_t rank;
+
+    if (count == 0 || !follow(&p, moves, count, &rank))
+        return false;
+    merge(&p);
+    return permutation_of(&p, parts);
+}
+
 static bool join(struct nuc_graph *g, struct nuc_node *last)
 {
-    struct nuc_node *moves[MOST_MOVES] = {last};
-    struct permutation order;
+    struct nuc_node *moves[NUC_MOST_MOVES];
+    struct nuc_permuted_parts order;
     struct parts p = {0};
-    uint32_t count = 1, most = 0, rank = 0;
+    uint32_t count, most = 0, rank = 0;
 
-    if (!is_move(last) || is_read_by_move(last) || last->n_users == 0)
+    if (last->n_users == 0 || !is_move(last) || is_read_by_move(last))
         return false;
-    for (struct nuc_node *n = before(last); n != NULL && count < MOST_MOVES; n = before(n))
-        moves[count++] = n;
+    count = nuc_moves_before(last, moves);
     while (count > 0 && (!is_move(moves[count - 1]) || !follow(&p, moves, count, &most)))
         count--;
     if (count == 0)
