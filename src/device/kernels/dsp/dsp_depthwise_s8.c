@@ -33,14 +33,20 @@ struct strip {
     int32_t n_sides;
     struct side sides[2];
     uint32_t *lines;
-    int32_t columns, slots; /* of `lines`: line k is in slot k % slots */
+    int32_t columns, slots; /* of `lines` */
     int32_t x, count;       /* output columns */
     int8_t zeros[WORDS];    /* zero points */
 };
 
-static int32_t lines_of(const struct strip *s, int32_t lower)
+/* Lines up to the end of a window from row `top` on. */
+static int32_t lines_to(const struct strip *s, int32_t top)
 {
-    return (lower + s->c->kernel[0] + 1) >> 1;
+    return (top + s->c->kernel[0] + 1) >> 1;
+}
+
+static int32_t all_lines(const struct strip *s)
+{
+    return lines_to(s, (s->c->out_size[0] - 1) * s->c->stride[0]);
 }
 
 /* ---- weights ---- */
@@ -106,38 +112,29 @@ static void pack(struct strip *s, const int8_t *weight)
 
 /* ---- lines ---- */
 
-static uint32_t *line_at(const struct strip *s, int32_t line)
-{
-    return s->lines + line % s->slots * s->columns * WORDS;
-}
-
 /* Lines [from, to); columns outside the image stay as they are. */
-static void widen_lines(const struct strip *s, const int8_t *image, int32_t from, int32_t to)
+static void widen_lines(const struct strip *s, const int8_t *image, int32_t from, int32_t to, uint32_t *out)
 {
     const struct nuc_conv_s8 *c = s->c;
     int32_t x = s->x * c->stride[1] - c->padding[1];
     int32_t begin = x < 0 ? -x : 0;
     int32_t end = x + s->columns < c->in_size[1] ? s->columns : c->in_size[1] - x;
     struct nuc_lines l = {
+        .y = 2 * from - c->padding[0],
+        .end = 2 * to - c->padding[0],
         .height = c->in_size[0],
         .outside = s->zeros,
         .row = s->in_row,
         .step = s->in_step,
         .columns = end - begin,
         .offset = nuc_twice(c->input_offset),
+        .out = out + begin * WORDS,
         .skip = (s->columns - end + begin) * WORDS * (ptrdiff_t)sizeof(uint32_t),
     };
 
-    while (from < to && begin < end) {
-        int32_t slot = from % s->slots;
-        int32_t count = s->slots - slot < to - from ? s->slots - slot : to - from;
-        l.y = 2 * from - c->padding[0];
-        l.end = l.y + 2 * count;
-        l.at = image + l.y * l.row + (x + begin) * l.step + s->first;
-        l.out = s->lines + (slot * s->columns + begin) * WORDS;
+    l.at = image + l.y * l.row + (x + begin) * l.step + s->first;
+    if (from < to && begin < end)
         nuc_dsp_widen_lines(&l);
-        from += count;
-    }
 }
 
 /* ---- sums of windows ---- */
@@ -148,7 +145,7 @@ struct windows {
     const uint32_t *data; /* the first window, in its first line */
     int8_t *out;
     int32_t rows;
-    int32_t row_step; /* from one row to the next; more than one row only where lines do not wrap */
+    int32_t row_step; /* from one row to the next */
     ptrdiff_t out_step;
 };
 
@@ -224,11 +221,10 @@ static void store_4(const struct strip *s, struct nuc_quad v, const struct nuc_w
 static void any_row(const struct strip *s, const struct side *side, const uint32_t *data, int8_t *out)
 {
     int32_t pitch = s->columns * WORDS;
-    const uint32_t *end = s->lines + s->slots * pitch;
     int32_t length = s->c->kernel[1];
     int32_t lines = side->lines;
 
-    if (s->columns == length && data + lines * pitch <= end) { /* lines lie side by side */
+    if (s->columns == length) { /* lines lie side by side */
         length *= lines;
         lines = 1;
     }
@@ -237,11 +233,8 @@ static void any_row(const struct strip *s, const struct side *side, const uint32
         const uint32_t *line = data;
         struct nuc_quad v = {(int32_t)w[0], (int32_t)w[1], (int32_t)w[2], (int32_t)w[3]};
         w += WORDS;
-        for (int32_t k = lines; k > 0; k--, w += length * WORDS) {
+        for (int32_t k = lines; k > 0; k--, w += length * WORDS, line += pitch)
             v = places(line, w, length, v);
-            line += pitch;
-            line -= line >= end ? s->slots * pitch : 0;
-        }
         store_4(s, v, (const struct nuc_window_scales *)(const void *)w, out);
     }
 }
@@ -255,15 +248,14 @@ static bool by_words(const struct strip *s, const struct windows *p)
     int32_t step = c->stride[1] * WORDS;
     int32_t places = c->kernel[1];
     int32_t lines = p->side->lines;
-    bool wraps = p->data + lines * pitch > s->lines + s->slots * pitch;
 
-    if (places == s->columns && lines * places <= NUC_WINDOW_PLACES && !wraps) { /* lines lie side by side */
+    if (places == s->columns && lines * places <= NUC_WINDOW_PLACES) { /* lines lie side by side */
         places *= lines;
         lines = 1;
     }
-    if (places > NUC_WINDOW_PLACES || !s->fused || (wraps && lines > 2))
+    if (places > NUC_WINDOW_PLACES || !s->fused)
         return false;
-    ptrdiff_t across = ((wraps ? pitch - s->slots * pitch : pitch) - places * WORDS) * word;
+    ptrdiff_t across = (pitch - places * WORDS) * word;
     const struct nuc_windows work = {
         .data = p->data,
         .stream = p->side->stream,
@@ -296,45 +288,37 @@ static void compute(const struct strip *s, const struct windows *p)
 
 /* ---- images ---- */
 
-/* Four channels of an image, in the strip's columns. */
-static void by_rows(const struct strip *s, const int8_t *image, int8_t *out)
+/* Four channels of an image, in the strip's columns: as many rows at once as the lines in memory are for. */
+static void by_bands(const struct strip *s, const int8_t *image, int8_t *out)
 {
     const struct nuc_conv_s8 *c = s->c;
-    int32_t there = 0; /* lines before this one have been widened */
+    const int32_t all = all_lines(s), pitch = s->columns * WORDS, n = s->n_sides;
+    int32_t base = 0, there = 0; /* lines from `base` to before `there` are in memory */
 
-    for (int32_t y = 0; y < c->out_size[0]; y++, out += s->out_row) {
-        int32_t top = y * c->stride[0];
-        const struct side *side = &s->sides[top & 1];
-        int32_t line = top >> 1;
+    for (int32_t y = 0, rows; y < c->out_size[0]; y += rows, out += rows * s->out_row) {
+        int32_t line = y * c->stride[0] >> 1;
         there = there > line ? there : line;
-        widen_lines(s, image, there, line + side->lines);
-        there = line + side->lines;
-        compute(s, &(struct windows){side, line_at(s, line), out, 1, 0, 0});
+        memmove(s->lines, s->lines + (line - base) * pitch, (size_t)((there - line) * pitch) * sizeof *s->lines);
+        base = line;
+        int32_t end = base + s->slots < all ? base + s->slots : all;
+        widen_lines(s, image, there, end, s->lines + (there - base) * pitch);
+        there = end;
+        rows = (2 * end - c->kernel[0]) / c->stride[0] + 1; /* that end here */
+        rows = (rows < c->out_size[0] ? rows : c->out_size[0]) - y;
+        for (int32_t k = 0; k < n && k < rows; k++) {
+            int32_t top = (y + k) * c->stride[0];
+            compute(s,
+                    &(struct windows){&s->sides[top & 1], s->lines + ((top >> 1) - base) * pitch, out + k * s->out_row,
+                                      (rows - k + n - 1) / n, n * c->stride[0] / 2 * pitch, n * s->out_row});
+        }
     }
 }
 
-/* The same where all lines are in memory. */
-static void at_once(const struct strip *s, const int8_t *image, int8_t *out)
-{
-    const struct nuc_conv_s8 *c = s->c;
-    int32_t n = s->n_sides;
-
-    widen_lines(s, image, 0, s->slots);
-    for (int32_t y = 0; y < n; y++, out += s->out_row)
-        compute(s,
-                &(struct windows){&s->sides[y], line_at(s, y * c->stride[0] / 2), out, (c->out_size[0] - y + n - 1) / n,
-                                  n * c->stride[0] / 2 * s->columns * WORDS, n * s->out_row});
-}
-
-static int32_t all_lines(const struct strip *s)
-{
-    int32_t last = (s->c->out_size[0] - 1) * s->c->stride[0];
-
-    return (last >> 1) + lines_of(s, last & 1);
-}
-
-/* Memory for the weights, as many output columns as fit, and all lines if they do; false when no column fits. */
-static bool place(struct strip *s, uint32_t *words, int32_t count)
+/*
+ * Memory for the weights and, of a band's lines, for as many output columns as fit; false when none does. Bands of
+ * twice the lines of a window move half of them from one to the next, but `whole` rows are in one strip if they can.
+ */
+static bool place(struct strip *s, bool whole, uint32_t *words, int32_t count)
 {
     const struct nuc_conv_s8 *c = s->c;
     const int32_t beside = WORDS + (int32_t)(sizeof(struct nuc_window_scales) / sizeof(uint32_t));
@@ -343,7 +327,7 @@ static bool place(struct strip *s, uint32_t *words, int32_t count)
 
     s->n_sides = c->stride[0] % 2 != 0 && c->out_size[0] > 1 ? 2 : 1;
     for (int32_t k = 0; k < s->n_sides; k++) {
-        s->sides[k] = (struct side){lines_of(s, k), words};
+        s->sides[k] = (struct side){lines_to(s, k), words};
         most = s->sides[k].lines;
         if (most * c->kernel[1] * WORDS + beside > count)
             return false;
@@ -351,13 +335,15 @@ static bool place(struct strip *s, uint32_t *words, int32_t count)
         count -= most * c->kernel[1] * WORDS + beside;
     }
     s->lines = words;
-    int32_t room = count / WORDS;
-    if (room / most < c->kernel[1])
+    int32_t room = count / WORDS, lines = 2 * most < all ? 2 * most : all;
+    if (whole || room / lines < 2 * c->kernel[1])
+        lines = most;
+    if (room / lines < c->kernel[1])
         return false;
-    s->count = (room / most - c->kernel[1]) / c->stride[1] + 1;
+    s->count = (room / lines - c->kernel[1]) / c->stride[1] + 1;
     s->count = s->count < c->out_size[1] ? s->count : c->out_size[1];
     s->columns = (s->count - 1) * c->stride[1] + c->kernel[1];
-    s->slots = room / s->columns < all ? most : all;
+    s->slots = room / s->columns < all ? room / s->columns : all;
     return true;
 }
 
@@ -368,10 +354,11 @@ static bool by_strips(struct strip *s, ptrdiff_t image, const int8_t *in, const 
     uint32_t stack[STACK_WORDS];
     const struct nuc_conv_s8 *c = s->c;
 
-    if (!place(s, stack, STACK_WORDS))
+    if (!place(s, in == out, stack, STACK_WORDS))
         return false;
     /* What goes over its input takes whole rows; those that are too wide for the stack may fit the scratch. */
-    if (in == out && s->count < c->out_size[1] && !place(s, c->scratch, (int32_t)(c->scratch_bytes / sizeof *stack)))
+    if (in == out && s->count < c->out_size[1] &&
+        !place(s, true, c->scratch, (int32_t)(c->scratch_bytes / sizeof *stack)))
         return false;
     if (in == out && (s->count < c->out_size[1] || c->in_channels % WORDS != 0))
         return false;
@@ -384,10 +371,7 @@ static bool by_strips(struct strip *s, ptrdiff_t image, const int8_t *in, const 
                 s->first = k + WORDS <= c->in_channels ? k : c->in_channels - WORDS;
                 pack(s, weight);
                 int8_t *to = out + b * result + s->x * s->out_step + s->first;
-                if (s->slots == all_lines(s))
-                    at_once(s, in + b * image, to);
-                else
-                    by_rows(s, in + b * image, to);
+                by_bands(s, in + b * image, to);
             }
         }
     }
