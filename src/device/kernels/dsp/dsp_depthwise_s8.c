@@ -395,8 +395,17 @@ __attribute__((noinline)) static int32_t take_part(struct nuc_conv_s8 *c, int d,
 }
 
 /* Whether it did; nothing is written otherwise: no part is larger than the first one. */
-static bool by_parts(const struct nuc_conv_s8 *c, const int8_t *in, const int8_t *weight, int8_t *out)
+static bool by_parts(struct nuc_conv_s8 *c, const int8_t *in, const int8_t *weight, int8_t *out)
 {
+    int32_t *const sizes[] = {c->in_size, c->out_size, c->kernel, c->stride, c->padding, c->dilation};
+    bool turned = c->in_size[0] == 1 && c->out_size[0] == 1 && c->kernel[0] == 1 && c->kernel[1] > NUC_WINDOW_PLACES;
+
+    /* Many places along one row: down a column, where two of them are a word. */
+    for (size_t i = 0; turned && i < sizeof sizes / sizeof *sizes; i++) {
+        int32_t size = sizes[i][0];
+        sizes[i][0] = sizes[i][1];
+        sizes[i][1] = size;
+    }
     const ptrdiff_t channels = c->in_channels, in_row = c->in_size[1] * channels, out_row = c->out_size[1] * channels;
     struct nuc_conv_s8 part;
     struct strip s = {.c = &part,
@@ -427,7 +436,9 @@ static bool by_parts(const struct nuc_conv_s8 *c, const int8_t *in, const int8_t
 
 void nuc_dsp_depthwise_s8(const struct nuc_conv_s8 *c, const int8_t *in, const int8_t *weight, int8_t *out)
 {
-    if (c->in_channels == c->out_channels && c->in_channels >= WORDS && by_parts(c, in, weight, out))
+    struct nuc_conv_s8 turned = *c;
+
+    if (c->in_channels == c->out_channels && c->in_channels >= WORDS && by_parts(&turned, in, weight, out))
         return;
     if (c->in_channels == 1 && c->kernel[0] * c->kernel[1] <= NUC_ONE_CHANNEL_TAPS && in != out)
         nuc_dsp_conv_one_channel(c, in, weight, out);
