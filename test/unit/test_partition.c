@@ -290,12 +290,11 @@ static const char fused[] =
     "%last = quantized_decomposed.dequantize_per_tensor.default(%getitem, 0.5, 0, -128, 127, int8) : float32[2, 3]\n"
     "%output = output([%last])\n";
 
-/* The text without what layout and partition note after a node. */
+/* The text without what layout and partition note after a node, but clusters: none is left. */
 static const char *plain_print(struct nuc_graph *g)
 {
     for (struct nuc_node *n = g->first; n != NULL; n = n->next) {
         n->format = NUC_FORMAT_UNSET;
-        n->cluster = NULL;
         n->partition = -1;
         n->do_not_delegate = false;
     }

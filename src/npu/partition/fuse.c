@@ -127,5 +127,8 @@ struct nuc_node **nuc_fuse_partitions(struct nuc_graph *g, struct nuc_partitions
     if (partitions->count > 0)
         sort_graph(g);
     nuc_remove_dead(g);
+    /* Clusters are what partitions are made of; what lowers the rest for the CPU takes them apart. */
+    for (struct nuc_node *n = g->first; n != NULL; n = n->next)
+        n->cluster = NULL;
     return calls;
 }

@@ -114,6 +114,7 @@ struct nuc_operator_counts nuc_count_operators(const struct nuc_graph *g);
  * Replaces every partition by a CALL_DELEGATE node named "executorch_call_delegate", with the partition's inputs as
  * its list, a tuple of the outputs as its value, and a getitem for each output. node->delegate stays NULL for the
  * caller to fill in. The partition's own nodes leave the graph and read nothing any more: they are lowered before.
+ * No node has a cluster then.
  * Returns the calls, indexed as partitions->items.
  */
 struct nuc_node **nuc_fuse_partitions(struct nuc_graph *g, struct nuc_partitions *partitions);
