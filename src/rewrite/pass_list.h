@@ -30,6 +30,8 @@ bool nuc_split_group_conv(struct nuc_graph *g);
 bool nuc_split_group_conv_as_reference(struct nuc_graph *g);
 /* A recurrent layer of several layers becomes a chain of single ones. */
 bool nuc_split_recurrent(struct nuc_graph *g);
+/* Operators of torch that decomposed archives have as several become one again, or what they are of others. */
+bool nuc_written_operators(struct nuc_graph *g);
 /* Cells of recurrent layers that are written out become layers of one step. */
 bool nuc_written_cells(struct nuc_graph *g);
 /* Layers of one step, each of which goes on from the one before, become one layer. */

@@ -32,6 +32,7 @@ static const struct nuc_pass aten_passes[] = {
     {"fold-idle-moves", nuc_fold_idle_moves, BETTER},
     {"fold-turned-weights", nuc_fold_turned_weights, BETTER},
     {"merge-equal", nuc_merge_equal, BETTER},
+    {"written-operators", nuc_written_operators, BETTER},
     {"fold-batch-norm", nuc_fold_batch_norm, ALSO_FOR_CPU},
     {"remove-dead-nodes", nuc_remove_dead_nodes, ALSO_FOR_CPU},
     {"merge-convs", nuc_merge_convs, BETTER},

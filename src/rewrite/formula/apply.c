@@ -33,7 +33,9 @@ struct nuc_node *nuc_recognize(struct nuc_formulas *f, enum nuc_pattern_use use,
 {
     for (size_t i = 0; i < nuc_n_patterns; i++) {
         struct nuc_formula_site s = {f, g, node, nuc_pattern_rows[i].title, 0, 0, {{0}}};
-        if (nuc_pattern_rows[i].use != use || !nuc_pattern_fits(&s, nuc_pattern_at(f, i)) ||
+        enum nuc_pattern_use of_row = nuc_pattern_rows[i].use;
+        bool is_tried = of_row == use || (use == NUC_PATTERN_WRITTEN && of_row == NUC_PATTERN_DECOMPOSED);
+        if (!is_tried || !nuc_pattern_fits(&s, nuc_pattern_at(f, i)) ||
             !nuc_pattern_keeps_sizes(&s))
             continue;
         node->in_place = false;

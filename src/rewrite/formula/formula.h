@@ -46,7 +46,7 @@ struct nuc_node *nuc_formula_build(struct nuc_formulas *f, const struct nuc_form
 
 /* ---- patterns: rows PATTERN(use, title, text) of recognize/patterns.def ---- */
 
-enum nuc_pattern_use { NUC_PATTERN_WRITTEN, NUC_PATTERN_NPU };
+enum nuc_pattern_use { NUC_PATTERN_WRITTEN, NUC_PATTERN_DECOMPOSED /* also WRITTEN */, NUC_PATTERN_NPU };
 
 /* Builds the operator that the node and those before it are written out for, in front of it; NULL: none. */
 struct nuc_node *nuc_recognize(struct nuc_formulas *f, enum nuc_pattern_use use, struct nuc_graph *g,

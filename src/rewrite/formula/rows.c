@@ -21,6 +21,7 @@ const char *const nuc_definition_texts[][2] = {
 };
 
 #define WRITTEN NUC_PATTERN_WRITTEN
+#define DECOMPOSED NUC_PATTERN_DECOMPOSED
 #define NPU NUC_PATTERN_NPU
 
 const struct nuc_pattern_row nuc_pattern_rows[] = {

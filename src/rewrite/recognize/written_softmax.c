@@ -393,6 +393,13 @@ static struct nuc_node *to_logit(struct nuc_graph *g, struct nuc_node *node)
 
 /* ---- the pass ---- */
 
+typedef struct nuc_node *rewriting(struct nuc_graph *g, struct nuc_formulas *formulas, struct nuc_node *node);
+
+static struct nuc_node *decomposed(struct nuc_graph *g, struct nuc_formulas *formulas, struct nuc_node *node)
+{
+    return nuc_recognize(formulas, NUC_PATTERN_DECOMPOSED, g, node);
+}
+
 static struct nuc_node *rewritten(struct nuc_graph *g, struct nuc_formulas *formulas, struct nuc_node *node)
 {
     static struct nuc_node *(*const rules[])(struct nuc_graph * g, struct nuc_node * node) = {
@@ -408,7 +415,7 @@ static struct nuc_node *rewritten(struct nuc_graph *g, struct nuc_formulas *form
 }
 
 /* From the end: the logarithm of a sum may be a part of a logarithmic softmax. */
-static bool rewrite_all(struct nuc_graph *g, struct nuc_formulas *formulas)
+static bool rewrite_all(struct nuc_graph *g, struct nuc_formulas *formulas, rewriting *rewrite)
 {
     uint32_t count;
     struct nuc_node **nodes = nuc_collect(g, NULL, &count);
@@ -417,7 +424,7 @@ static bool rewrite_all(struct nuc_graph *g, struct nuc_formulas *formulas)
     for (uint32_t i = count; i-- > 0;) {
         struct nuc_node *node = nodes[i];
         uint32_t old_ids = g->next_id;
-        struct nuc_node *value = node->n_users > 0 && nuc_is_real_value(node) ? rewritten(g, formulas, node) : NULL;
+        struct nuc_node *value = node->n_users > 0 && nuc_is_real_value(node) ? rewrite(g, formulas, node) : NULL;
         if (value == NULL)
             continue;
         nuc_replace_uses(g, node, value, NULL);
@@ -431,13 +438,18 @@ static bool rewrite_all(struct nuc_graph *g, struct nuc_formulas *formulas)
     return changed;
 }
 
+bool nuc_written_operators(struct nuc_graph *g)
+{
+    return rewrite_all(g, nuc_formulas_new(g->cx), decomposed);
+}
+
 bool nuc_written_softmax(struct nuc_graph *g)
 {
     const int rounds = 4; /* what becomes a softmax may stand below a logarithm */
     struct nuc_formulas *formulas = nuc_formulas_new(g->cx);
     bool changed = false;
 
-    for (int i = 0; i < rounds && rewrite_all(g, formulas); i++)
+    for (int i = 0; i < rounds && rewrite_all(g, formulas, rewritten); i++)
         changed = true;
     return changed;
 }
