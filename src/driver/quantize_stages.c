@@ -32,17 +32,21 @@ static void express(struct nuc_job *j)
                                   .divides_in_int8 = nuc_rounds_on_cpu(s, NUC_OP_DIV),
                                   .norms = s->norms};
 
-    bool for_npu = nuc_expresses_for_npu(s);
-    if (!for_npu && (s->o.reference_compat || s->o.no_quantize || !nuc_rounds_on_cpu(s, NUC_OP_CONV2D)))
-        return;
+    bool for_npu = nuc_expresses_for_npu(s), changed = false;
     const struct nuc_meta *outputs = nuc_output_metas(j->m->graph);
     if (for_npu && s->norms != NULL && s->norms->centred)
         nuc_centre_rows(j->m->graph);
-    if (!(for_npu ? nuc_to_npu_forms(&support) : nuc_to_forms(&support, nuc_cpu_conv_forms)))
-        return;
-    /* Groups of convolutions that were built. */
-    if (nuc_split_group_conv(j->m->graph))
+    if (for_npu)
+        changed = nuc_to_npu_forms(&support);
+    else if (!s->o.reference_compat && !s->o.no_quantize && nuc_rounds_on_cpu(s, NUC_OP_CONV2D))
+        changed = nuc_to_forms(&support, nuc_cpu_conv_forms);
+    if (!s->o.reference_compat && nuc_split_group_conv(j->m->graph, for_npu ? &support : NULL)) {
         nuc_split_to_slices(j->m->graph);
+        nuc_move_activation(j->m->graph);
+        changed = true;
+    }
+    if (!changed)
+        return;
     nuc_fold_constants(j->m->graph);
     /* Biases of products that became layers. */
     nuc_fuse_add_behind_views(j->m->graph);

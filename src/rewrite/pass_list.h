@@ -24,9 +24,13 @@ bool nuc_batch_pools(struct nuc_graph *g);
 /* A split into several tensors becomes slices. */
 bool nuc_split_to_slices(struct nuc_graph *g);
 bool nuc_chunk_to_slices(struct nuc_graph *g);
-/* A convolution in 2 to this many groups becomes one per group: the reference's limit. */
+/*
+ * A convolution in 2 to this many groups, the reference's limit, becomes one per group; not what an NPU takes whole.
+ * NULL: none.
+ */
 #define NUC_MAX_SPLIT_GROUPS 10
-bool nuc_split_group_conv(struct nuc_graph *g);
+struct nuc_support;
+bool nuc_split_group_conv(struct nuc_graph *g, const struct nuc_support *npu);
 bool nuc_split_group_conv_as_reference(struct nuc_graph *g);
 /* A recurrent layer of several layers becomes a chain of single ones. */
 bool nuc_split_recurrent(struct nuc_graph *g);

@@ -99,6 +99,20 @@ static void to_cpu_convolutions(struct nuc_graph *g)
         nuc_refresh_layouts(g);
 }
 
+static void split_groups(struct nuc_graph *g)
+{
+    if (nuc_split_group_conv(g, NULL))
+        nuc_split_to_slices(g);
+}
+
+static void split_groups_for_npu(struct nuc_graph *g)
+{
+    const struct nuc_support s = support_of(g, NULL);
+
+    if (nuc_split_group_conv(g, &s))
+        nuc_split_to_slices(g);
+}
+
 static void to_npu_norms(struct nuc_graph *g)
 {
     to_npu_forms_with(g, NUC_NORM_SHORT);
@@ -178,6 +192,8 @@ static const struct stage stages[] = {
     {.name = "unread", .run = leave_unread},
     {.name = "unread-npu", .run = leave_unread_on_npu},
     {.name = "cpu-convolutions", .run = to_cpu_convolutions},
+    {.name = "cpu-groups", .run = split_groups},
+    {.name = "npu-groups", .run = split_groups_for_npu},
     {.name = "npu-norms", .run = to_npu_norms},
     {.name = "centred-rows", .run = centre_rows},
     {.name = "centred-npu-norms", .run = to_centred_npu_norms},

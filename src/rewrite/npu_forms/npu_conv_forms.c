@@ -242,6 +242,23 @@ static bool takes(const struct nuc_support *s, const struct nuc_node *node, cons
     return nuc_check_unquantized(s, NUC_OP_CONVOLUTION, &edge).ok;
 }
 
+/* Stride, padding and dilation as they are. */
+static bool takes_whole(const struct nuc_support *s, const struct nuc_node *node, bool transposed)
+{
+    const struct nuc_conv_args *args = nuc_conv_args(node->op);
+    const struct nuc_arg own[] = {*nuc_arg_at(node, args->stride), *nuc_arg_at(node, args->padding),
+                                  *nuc_arg_at(node, args->dilation)};
+
+    return takes(s, node, nuc_input_meta(node, NUC_CONV_WEIGHT)->sizes, own, nuc_integer(node, args->groups, 1),
+                 transposed);
+}
+
+bool nuc_takes_conv(const struct nuc_support *s, const struct nuc_node *conv)
+{
+    return conv->op == NUC_OP_CONV2D && nuc_input_meta(conv, NUC_CONV_INPUT)->rank == 4 &&
+           takes_whole(s, conv, false);
+}
+
 static bool is_static_float(const struct nuc_node *node)
 {
     return node == NULL || (nuc_is_static(node) && node->vals[0].dtype == NUC_F32);
@@ -249,16 +266,13 @@ static bool is_static_float(const struct nuc_node *node)
 
 static bool form_phases_applies(const struct nuc_support *s, const struct nuc_node *node)
 {
-    const struct nuc_conv_args *args = nuc_conv_args(node->op);
     const struct nuc_node *input = nuc_operand(s->g, node, NUC_CONV_INPUT),
                           *weight = nuc_operand(s->g, node, NUC_CONV_WEIGHT);
-    const struct nuc_arg own[] = {*nuc_arg_at(node, args->stride), *nuc_arg_at(node, args->padding),
-                                  *nuc_arg_at(node, args->dilation)};
     const struct nuc_arg none[3] = {{.kind = NUC_ARG_NONE}};
 
     if (input->vals[0].rank != 4 || input->vals[0].dtype != NUC_F32 || nuc_elements(&node->vals[0]) == 0 ||
         !is_static_float(weight) || !is_static_float(nuc_arg_node(node, NUC_CONV_BIAS)) ||
-        takes(s, node, weight->vals[0].sizes, own, weight_sizes_of(node).groups, true))
+        takes_whole(s, node, true))
         return false;
     const struct phases p[AXES] = {phases_of(node, HEIGHT), phases_of(node, WIDTH)};
     struct weight_sizes c = weight_sizes_of(node);

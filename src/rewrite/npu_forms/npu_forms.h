@@ -108,6 +108,9 @@ struct nuc_node *nuc_insert_pieces(struct nuc_graph *g, struct nuc_node *node, s
 /* Whether a value is made by what works on images channels first, perhaps behind functions of each element. */
 bool nuc_is_of_images(const struct nuc_node *value);
 
+/* Whether the rules take a conv2d as it is, before anything is quantized. */
+bool nuc_takes_conv(const struct nuc_support *s, const struct nuc_node *conv);
+
 /*
  * The cycles of a convolution whose weight is computed, by the form that takes the fewest; UINT64_MAX: none can be
  * built.

@@ -1,12 +1,13 @@
 /*
- * A convolution in groups becomes one convolution per group between a split and a concatenation of the channels: the
- * NPU has convolutions without groups and depthwise ones. Nodes and constants stand where torch.fx puts them, the last
- * group first: annotation and numbering follow that order.
+ * A convolution in groups becomes one convolution per group between a split and a concatenation of the channels, which
+ * kernels of the CPU compute in fewer cycles. The reference does so for the NPU, too. Nodes and constants stand where
+ * torch.fx puts them, the last group first: annotation and numbering follow that order.
  */
 #include <assert.h>
 
 #include "ir/args.h"
 #include "ir/conv_args.h"
+#include "rewrite/npu_forms/npu_forms.h"
 #include "rewrite/insert.h"
 #include "rewrite/pass_list.h"
 
@@ -81,20 +82,20 @@ static bool split_conv(struct nuc_graph *g, struct nuc_node *conv)
     return true;
 }
 
-/* Several channels of one each, as the spatial filters of EEGNet: a depthwise convolution, which forms take whole. */
-static bool split_unless_depthwise(struct nuc_graph *g, struct nuc_node *conv)
+bool nuc_split_group_conv(struct nuc_graph *g, const struct nuc_support *npu)
 {
-    const struct nuc_conv_args *args = nuc_conv_args(conv->op);
-    const struct nuc_meta *in = &nuc_operand(g, conv, NUC_CONV_INPUT)->vals[0];
+    bool changed = false;
 
-    return (in->rank < args->spatial + 1 ||
-            in->sizes[in->rank - args->spatial - 1] != nuc_integer(conv, args->groups, 1)) &&
-           split_conv(g, conv);
-}
-
-bool nuc_split_group_conv(struct nuc_graph *g)
-{
-    return nuc_rewrite_each(g, NUC_OPS(NUC_OP_CONV1D, NUC_OP_CONV2D), split_unless_depthwise);
+    for (struct nuc_node *n = g->first, *next; n != NULL; n = next) {
+        next = n->next;
+        /* Several channels of one each, as the spatial filters of EEGNet, are depthwise: forms take them whole. */
+        if (nuc_op_is_in(n->op, NUC_OPS(NUC_OP_CONV1D, NUC_OP_CONV2D)) &&
+            nuc_input_meta(n, NUC_CONV_WEIGHT)->sizes[1] > 1 && !(npu != NULL && nuc_takes_conv(npu, n)))
+            changed = split_conv(g, n) || changed;
+    }
+    if (changed)
+        nuc_remove_dead(g);
+    return changed;
 }
 
 bool nuc_split_group_conv_as_reference(struct nuc_graph *g)
