@@ -410,6 +410,20 @@ FUNCTION(product)
     return nuc_int_arg(value);
 }
 
+/* Where each element that is not 0 stands among those; of others, one that exists. */
+FUNCTION(ranks)
+{
+    const struct nuc_arg *list = ints(s, &args[0]);
+    int64_t *values, before = 0;
+    struct nuc_arg result = new_list(s, list->count, &values);
+
+    for (uint32_t i = 0; i < list->count; i++) {
+        before += list->u.ints[i] != 0;
+        values[i] = before > 0 ? before - 1 : 0;
+    }
+    return result;
+}
+
 /* ---- constants of the graph ---- */
 
 FUNCTION(number)
@@ -610,6 +624,7 @@ const struct nuc_formula_function *nuc_formula_function(const char *name)
         {"join", 2, 2, call_join, "one list after the other"},
         {"greatest", 1, 1, call_greatest, "of the elements of a list"},
         {"product", 1, 1, call_product, "of the elements of a list"},
+        {"ranks", 1, 1, call_ranks, "of the elements of a list that are not 0, among each other"},
         {"number", 2, 2, call_number, "number(v, type): a constant without dimensions"},
         {"numbers", 2, 3, call_numbers, "numbers(list, sizes, type): a constant"},
         {"filled_as", 2, 2, call_filled_as, "filled_as(x, v): a constant of sizes, type and dim order of x"},
