@@ -19,10 +19,10 @@
 #include "rewrite/passes/box.h"
 
 struct demand {
-    struct nuc_box box;              /* of what is read, as far as the operator can compute it alone */
-    bool read, stays, divided;       /* divided: one of several that each compute a part */
-    const struct nuc_places *places; /* of an operator that may take some; NULL: not looked at yet */
-    struct nuc_node *made;           /* holds the box; NULL: the node, with all of its value */
+    struct nuc_box *part; /* of what is read, as far as the operator can compute it alone; where it is_part */
+    const struct nuc_places *places;    /* of an operator that may take some; NULL: not looked at yet */
+    struct nuc_node *made;              /* holds the part; NULL: the node, with all of its value */
+    bool read, is_part, stays, divided; /* is_part: not all is read. divided: one of several that each compute a part */
 };
 
 struct unread {
@@ -30,8 +30,28 @@ struct unread {
     const struct nuc_target *target;
     bool in_float;
     struct demand *of; /* by node id */
+    size_t room;
     uint32_t n_ids;
 };
+
+static struct nuc_box box_of(const struct unread *u, const struct nuc_node *n)
+{
+    const struct demand *d = &u->of[n->id];
+
+    return d->is_part ? *d->part : nuc_box_of(&n->vals[0]);
+}
+
+/* Most values are read as a whole, and take no memory for a box. */
+static void set_box(struct unread *u, const struct nuc_node *n, const struct nuc_box *b)
+{
+    struct demand *d = &u->of[n->id];
+
+    d->is_part = !nuc_box_is_all(b, &n->vals[0]);
+    if (d->is_part && d->part == NULL)
+        d->part = nuc_alloc(u->g->cx, sizeof *d->part);
+    if (d->is_part)
+        *d->part = *b;
+}
 
 /* ---- what operators need ---- */
 
@@ -301,8 +321,9 @@ static void settle(struct unread *u, const struct nuc_node *n, struct nuc_box *y
 static void need(struct unread *u, const struct nuc_node *x, const struct nuc_box *b)
 {
     struct demand *d = &u->of[x->id];
+    struct nuc_box both = d->read ? nuc_box_hull(box_of(u, x), b, x->vals[0].rank) : *b;
 
-    d->box = d->read ? nuc_box_hull(d->box, b, x->vals[0].rank) : *b;
+    set_box(u, x, &both);
     d->read = true;
 }
 
@@ -310,7 +331,7 @@ static bool is_narrow(const struct unread *u, const struct nuc_node *n)
 {
     const struct demand *d = &u->of[n->id];
 
-    return nuc_is_call(n) && d->read && !n->is_tuple && n->n_vals == 1 && !nuc_box_is_all(&d->box, &n->vals[0]);
+    return nuc_is_call(n) && d->read && !n->is_tuple && n->n_vals == 1 && d->is_part;
 }
 
 /* What is part of the operator in front of it, as bounds and quantization are, computes what that does. */
@@ -326,7 +347,30 @@ static bool comes_along(const struct nuc_node *n)
 /* What is there of a value. */
 static struct nuc_box held(const struct unread *u, const struct nuc_node *x)
 {
-    return is_narrow(u, x) ? u->of[x->id].box : nuc_box_of(&x->vals[0]);
+    return is_narrow(u, x) ? *u->of[x->id].part : nuc_box_of(&x->vals[0]);
+}
+
+/* What an operator needs of its operands for what is read of it. */
+static void ask(struct unread *u, const struct nuc_node *n)
+{
+    bool in_parts = u->of[n->id].read && is_made_in_parts(u, n);
+    struct nuc_box y = {.n = {0}}, b;
+    struct nuc_cursor at = {0, 0};
+
+    if (u->of[n->id].read) {
+        y = box_of(u, n);
+        settle(u, n, &y);
+        set_box(u, n, &y);
+    }
+    for (const struct nuc_node *x; (x = nuc_next_input(n, &at)) != NULL;) {
+        if (x->n_vals == 0)
+            continue;
+        if (!in_parts)
+            b = nuc_box_of(&x->vals[0]);
+        else if (!operand_box(u, n, at.argument, at.element - 1, &y, &b))
+            continue;
+        need(u, x, &b);
+    }
 }
 
 /* From the outputs up. */
@@ -334,25 +378,17 @@ static void find_demand(struct unread *u)
 {
     for (uint32_t i = 0; i < u->n_ids; i++)
         u->of[i].read = false;
-    for (struct nuc_node *n = u->g->last; n != NULL && !nuc_is_placeholder(n); n = n->prev) {
-        struct demand *d = &u->of[n->id];
-        if (d->read)
-            settle(u, n, &d->box);
-        struct nuc_cursor at = {0, 0};
-        for (const struct nuc_node *x; (x = nuc_next_input(n, &at)) != NULL;) {
-            struct nuc_box b = {.n = {0}};
-            if (x->n_vals == 0)
-                continue;
-            if (!d->read || !is_made_in_parts(u, n))
-                b = nuc_box_of(&x->vals[0]);
-            else if (!operand_box(u, n, at.argument, at.element - 1, &d->box, &b))
-                continue;
-            need(u, x, &b);
-        }
-    }
+    for (struct nuc_node *n = u->g->last; n != NULL && !nuc_is_placeholder(n); n = n->prev)
+        ask(u, n);
+}
+
+static void bring_along(struct unread *u)
+{
     for (struct nuc_node *n = u->g->body; n != NULL; n = n->next) {
-        if (u->of[n->id].read && comes_along(n))
-            u->of[n->id].box = held(u, nuc_operand(u->g, n, NUC_SELF));
+        if (u->of[n->id].read && comes_along(n)) {
+            struct nuc_box b = held(u, nuc_operand(u->g, n, NUC_SELF));
+            set_box(u, n, &b);
+        }
     }
 }
 
@@ -413,8 +449,8 @@ static bool is_padded(const struct nuc_node *n, const struct nuc_box *y)
 /* A part that is cut out of an operand is a copy, as is one of the result; what it takes less stands against it. */
 static bool takes_less(struct unread *u, const struct nuc_node *n)
 {
-    const struct demand *d = &u->of[n->id];
-    int64_t part = nuc_box_count(&d->box, 0, n->vals[0].rank);
+    const struct nuc_box y = box_of(u, n);
+    int64_t part = nuc_box_count(&y, 0, n->vals[0].rank);
     struct nuc_cursor at = {0, 0};
     uint64_t copies = 0;
     bool drops = false;
@@ -425,18 +461,18 @@ static bool takes_less(struct unread *u, const struct nuc_node *n)
         struct nuc_box b;
         if (nuc_is_static(x))
             continue;
-        if (!operand_box(u, n, at.argument, at.element - 1, &d->box, &b)) {
+        if (!operand_box(u, n, at.argument, at.element - 1, &y, &b)) {
             drops = true;
             continue;
         }
         struct nuc_box there = u->of[x->id].stays ? nuc_box_of(&x->vals[0]) : held(u, x);
-        if (!nuc_box_is_same(&b, &there, x->vals[0].rank) || (at.argument == NUC_SELF && is_padded(n, &d->box)))
+        if (!nuc_box_is_same(&b, &there, x->vals[0].rank) || (at.argument == NUC_SELF && is_padded(n, &y)))
             copies += part_copy_cycles(u, &b, x->vals[0].rank);
     }
     /* Views take none, and what is concatenated may be made there. */
     bool is_free = nuc_op_family(n->op) == NUC_FAMILY_VIEW || (n->op == NUC_OP_CAT && !drops);
     double saved = (is_free ? 0 : (double)cycles(u, n)) * (1.0 - (double)part / (double)nuc_elements(&n->vals[0]));
-    return copies == 0 || saved + (double)part_copy_cycles(u, &d->box, n->vals[0].rank) > (double)copies;
+    return copies == 0 || saved + (double)part_copy_cycles(u, &y, n->vals[0].rank) > (double)copies;
 }
 
 /* Networks take two or three. */
@@ -447,6 +483,7 @@ static void weigh(struct unread *u)
 {
     bool changed = true;
 
+    bring_along(u);
     for (unsigned round = 0; changed && round < MOST_ROUNDS; round++) {
         changed = false;
         for (struct nuc_node *n = u->g->body; n != NULL; n = n->next) {
@@ -454,8 +491,10 @@ static void weigh(struct unread *u)
                 continue;
             u->of[n->id].stays = changed = true;
         }
-        if (changed)
+        if (changed) {
             find_demand(u);
+            bring_along(u);
+        }
     }
 }
 
@@ -525,9 +564,11 @@ static bool divides(struct unread *u, struct nuc_node *x, struct division *v)
     for (uint32_t i = 0; v->layer != NULL && i < x->n_users; i++) {
         struct nuc_node *reader = x->users[i];
         uint32_t rank = v->layer->vals[0].rank, k = 0;
-        struct nuc_box b;
-        if (nuc_arg_node(reader, NUC_SELF) != x || !u->of[reader->id].read || !is_made_in_parts(u, reader) ||
-            !operand_box(u, reader, NUC_SELF, 0, &u->of[reader->id].box, &b))
+        struct nuc_box y, b;
+        if (nuc_arg_node(reader, NUC_SELF) != x || !u->of[reader->id].read || !is_made_in_parts(u, reader))
+            return false;
+        y = box_of(u, reader);
+        if (!operand_box(u, reader, NUC_SELF, 0, &y, &b))
             return false;
         b = box_of_layer(u, x, v->layer, b);
         for (; k < v->n_parts; k++) {
@@ -541,10 +582,13 @@ static bool divides(struct unread *u, struct nuc_node *x, struct division *v)
         if (k == v->n_parts)
             v->parts[v->n_parts++] = b;
     }
+    if (v->n_parts < 2)
+        return false;
+    struct nuc_box all = box_of(u, v->layer);
     uint64_t apart = 0;
     for (uint32_t k = 0; k < v->n_parts; k++)
         apart += part_cycles(u, v->layer, &v->parts[k]);
-    return v->n_parts > 1 && apart < part_cycles(u, v->layer, &u->of[v->layer->id].box);
+    return apart < part_cycles(u, v->layer, &all);
 }
 
 static struct nuc_node *once_more(struct nuc_graph *g, struct nuc_node *before, struct nuc_node *x,
@@ -563,6 +607,27 @@ static struct nuc_node *once_more(struct nuc_graph *g, struct nuc_node *before, 
     return made;
 }
 
+/* What is read from the readers of a value up to the layer it is moved from; above it nothing is looked at any more. */
+static void ask_again(struct unread *u, struct nuc_node *x, enum nuc_op layer)
+{
+    struct nuc_box b;
+
+    u->of[x->id].read = false;
+    for (uint32_t i = 0; i < x->n_users; i++) {
+        const struct nuc_box y = box_of(u, x->users[i]);
+        if (operand_box(u, x->users[i], NUC_SELF, 0, &y, &b))
+            need(u, x, &b);
+    }
+    for (;; x = nuc_operand(u->g, x, NUC_SELF)) {
+        u->of[x->id].divided = true;
+        if (x->op != layer)
+            u->of[nuc_operand(u->g, x, NUC_SELF)->id].read = false;
+        ask(u, x);
+        if (x->op == layer)
+            return;
+    }
+}
+
 /* The layer with its moves once for each part. */
 static void divide(struct unread *u, struct nuc_node *x, const struct division *v)
 {
@@ -577,15 +642,16 @@ static void divide(struct unread *u, struct nuc_node *x, const struct division *
                 nuc_set_arg_node(readers[i], u->g, NUC_SELF, part);
         }
     }
-    struct demand *of = nuc_alloc_array(u->g->cx, u->g->next_id, sizeof *of);
-    memcpy(of, u->of, u->n_ids * sizeof *of);
     u->n_ids = u->g->next_id;
-    u->of = of;
+    u->of = nuc_grow(u->g->cx, u->of, &u->room, u->n_ids, sizeof *u->of);
     for (uint32_t id = first; id < u->n_ids; id++)
-        of[id].divided = true;
-    of[v->layer->id].divided = true;
-    for (struct nuc_node *n = x; n != v->layer; n = nuc_operand(u->g, n, NUC_SELF))
-        of[n->id].divided = true;
+        u->of[id] = (struct demand){.divided = true};
+    ask_again(u, x, v->layer->op);
+    for (uint32_t i = 0; i < n_readers; i++) {
+        struct nuc_node *part = nuc_operand(u->g, readers[i], NUC_SELF);
+        if (!u->of[part->id].read)
+            ask_again(u, part, v->layer->op);
+    }
 }
 
 /* ---- what is built ---- */
@@ -624,7 +690,7 @@ static struct nuc_node *take(struct unread *u, struct nuc_node *before, struct n
         (void)operand_box(u, x, NUC_SELF, 0, b, &from);
         return take(u, before, nuc_operand(u->g, x, NUC_SELF), &from);
     }
-    struct nuc_box there = value != x ? d->box : nuc_box_of(&x->vals[0]);
+    struct nuc_box there = value != x ? box_of(u, x) : nuc_box_of(&x->vals[0]);
     struct nuc_quant q;
     bool is_cut = !nuc_box_is_same(b, &there, rank) && nuc_quant_of(x, &q) && !q.per_channel;
     if (is_cut && nuc_is_quantize(x)) /* what cuts reads and makes values that are quantized */
@@ -642,7 +708,9 @@ static struct nuc_node *take(struct unread *u, struct nuc_node *before, struct n
 
 static struct nuc_node *operand_part(struct unread *u, struct nuc_node *n, uint32_t arg, struct nuc_box *b)
 {
-    (void)operand_box(u, n, arg, 0, &u->of[n->id].box, b);
+    const struct nuc_box y = box_of(u, n);
+
+    (void)operand_box(u, n, arg, 0, &y, b);
     return take(u, n, nuc_operand(u->g, n, arg), b);
 }
 
@@ -650,11 +718,12 @@ static struct nuc_node *part_of_cat(struct unread *u, struct nuc_node *n)
 {
     const struct nuc_arg *list = nuc_arg_at(n, NUC_ARG(CAT, tensors));
     struct nuc_node **parts = nuc_alloc_array(u->g->cx, list->count, sizeof(struct nuc_node *));
+    const struct nuc_box y = box_of(u, n);
     uint32_t n_parts = 0;
     struct nuc_box b;
 
     for (uint32_t e = 0; e < list->count; e++) {
-        if (operand_box(u, n, NUC_ARG(CAT, tensors), e, &u->of[n->id].box, &b))
+        if (operand_box(u, n, NUC_ARG(CAT, tensors), e, &y, &b))
             parts[n_parts++] = take(u, n, list->u.nodes[e], &b);
     }
     return n_parts == 1 ? parts[0] : nuc_insert_cat(u->g, n, parts, n_parts, nuc_integer(n, NUC_ARG(CAT, dim), 0));
@@ -663,7 +732,7 @@ static struct nuc_node *part_of_cat(struct unread *u, struct nuc_node *n)
 static struct nuc_node *part_of_pad(struct unread *u, struct nuc_node *n)
 {
     const struct nuc_arg *pad = nuc_arg_at(n, NUC_ARG(PAD, pad));
-    const struct nuc_box *y = &u->of[n->id].box;
+    const struct nuc_box y = box_of(u, n);
     int64_t *pads = nuc_alloc_array(u->g->cx, pad->count, sizeof *pads);
     bool any = false;
     struct nuc_box x;
@@ -671,9 +740,9 @@ static struct nuc_node *part_of_pad(struct unread *u, struct nuc_node *n)
 
     for (uint32_t i = 0; i < pad->count; i += 2) {
         uint32_t d = n->vals[0].rank - 1u - i / 2;
-        for (pads[i] = 0; pads[i] < nuc_box_extent(y, d) && nuc_box_place(y, d, pads[i]) < pad->u.ints[i];)
+        for (pads[i] = 0; pads[i] < nuc_box_extent(&y, d) && nuc_box_place(&y, d, pads[i]) < pad->u.ints[i];)
             pads[i]++;
-        pads[i + 1] = nuc_box_extent(y, d) - nuc_box_extent(&x, d) - pads[i];
+        pads[i + 1] = nuc_box_extent(&y, d) - nuc_box_extent(&x, d) - pads[i];
         any = any || pads[i] != 0 || pads[i + 1] != 0;
     }
     return any ? nuc_emit_like(u->g, n, n, NUC_ARGS(value, nuc_ints_arg(pads, pad->count))) : value;
@@ -682,6 +751,7 @@ static struct nuc_node *part_of_pad(struct unread *u, struct nuc_node *n)
 /* What windows of the part reach beyond the operand: padding, or a padded operand in front of `made`. */
 static void set_padding(struct unread *u, const struct nuc_node *n, struct nuc_node *made)
 {
+    const struct nuc_box y = box_of(u, n);
     int64_t padding[NUC_MAX_RANK], pads[2 * NUC_MAX_RANK] = {0};
     uint32_t n_windows = 0, rank = n->vals[0].rank;
     bool changes = false;
@@ -691,10 +761,10 @@ static void set_padding(struct unread *u, const struct nuc_node *n, struct nuc_n
         return;
     for (uint32_t i = 0; i < map.count; i++) {
         const struct nuc_axis *a = &map.axes[i];
-        struct ends e = ends_of(a, &u->of[n->id].box, nuc_input_meta(n, NUC_SELF)->sizes[a->from]);
+        struct ends e = ends_of(a, &y, nuc_input_meta(n, NUC_SELF)->sizes[a->from]);
         if (a->kind != NUC_AXIS_WINDOW)
             continue;
-        if (nuc_box_extent(&u->of[n->id].box, a->to) == n->vals[0].sizes[a->to])
+        if (nuc_box_extent(&y, a->to) == n->vals[0].sizes[a->to])
             e.before = e.after = -a->start;
         padding[n_windows] = e.before == e.after ? e.before : 0;
         if (e.before != e.after) {
@@ -742,13 +812,13 @@ static struct nuc_node *with_operands(struct unread *u, struct nuc_node *n)
 
 static struct nuc_node *build(struct unread *u, struct nuc_node *n)
 {
-    const struct nuc_box *y = &u->of[n->id].box;
+    const struct nuc_box y = box_of(u, n);
     int64_t sizes[NUC_MAX_RANK];
     struct nuc_node *value;
     struct nuc_box x;
 
     for (uint32_t d = 0; d < n->vals[0].rank; d++)
-        sizes[d] = nuc_box_extent(y, d);
+        sizes[d] = nuc_box_extent(&y, d);
     if (nuc_op_family(n->op) == NUC_FAMILY_VIEW)
         return nuc_insert_reshaped(u->g, n, operand_part(u, n, NUC_SELF, &x), sizes, n->vals[0].rank);
     switch ((int)n->op) {
@@ -765,7 +835,7 @@ static struct nuc_node *build(struct unread *u, struct nuc_node *n)
         value = operand_part(u, n, NUC_SELF, &x);
         int64_t *at = nuc_alloc_array(u->g->cx, (size_t)sizes[p.dim], sizeof *at);
         for (int64_t i = 0; i < sizes[p.dim]; i++)
-            at[i] = nuc_box_index(&x, p.dim, p.at[nuc_box_place(y, p.dim, i)]);
+            at[i] = nuc_box_index(&x, p.dim, p.at[nuc_box_place(&y, p.dim, i)]);
         return nuc_insert_places(u->g, n, value, p.dim, at, sizes[p.dim]);
     }
     default:
@@ -813,10 +883,10 @@ static void replace(struct unread *u)
 bool nuc_leave_unread(struct nuc_graph *g, const struct nuc_target *target, bool in_float)
 {
     struct unread u = {.g = g, .target = target, .in_float = in_float, .n_ids = g->next_id};
-    bool any = false;
+    bool any = false, divided = false;
 
     nuc_remove_dead(g);
-    u.of = nuc_alloc_array(g->cx, u.n_ids, sizeof *u.of);
+    u.of = nuc_grow(g->cx, NULL, &u.room, u.n_ids, sizeof *u.of);
     find_demand(&u);
     for (struct nuc_node *n = g->body, *next; n != NULL; n = next) {
         struct division v;
@@ -824,8 +894,10 @@ bool nuc_leave_unread(struct nuc_graph *g, const struct nuc_target *target, bool
         if (!divides(&u, n, &v))
             continue;
         divide(&u, n, &v);
-        find_demand(&u);
+        divided = true;
     }
+    if (divided)
+        find_demand(&u);
     weigh(&u);
     for (const struct nuc_node *n = g->body; n != NULL && !any; n = n->next)
         any = is_narrow(&u, n);
