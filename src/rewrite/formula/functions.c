@@ -241,9 +241,11 @@ FUNCTION(finite)
     return nuc_bool_arg(nuc_is_finite(s->g, tensor(s, &args[0])));
 }
 
+/* What lies beyond as many operators as are looked at may be anything. */
 FUNCTION(stays_float)
 {
-    const struct nuc_node *reached[64] = {tensor(s, &args[0])};
+    enum { MOST = 64 };
+    const struct nuc_node *reached[MOST] = {tensor(s, &args[0])};
     uint32_t count = 1;
 
     for (uint32_t i = 0; i < count; i++) {
@@ -257,8 +259,13 @@ FUNCTION(stays_float)
                 if (user->vals[v].dtype != NUC_F32)
                     return nuc_bool_arg(false);
             }
-            if (count < sizeof reached / sizeof *reached)
-                reached[count++] = user;
+            uint32_t known = 0;
+            while (known < count && reached[known] != user)
+                known++;
+            if (known == MOST)
+                return nuc_bool_arg(false);
+            reached[known] = user;
+            count += known == count;
         }
     }
     return nuc_bool_arg(true);
