@@ -31,15 +31,15 @@ struct nuc_node *nuc_formula_build(struct nuc_formulas *f, const struct nuc_form
 struct nuc_node *nuc_recognize(struct nuc_formulas *f, enum nuc_pattern_use use, struct nuc_graph *g,
                                struct nuc_node *node)
 {
-    for (size_t i = 0; i < nuc_n_patterns; i++) {
-        struct nuc_formula_site s = {f, g, node, nuc_pattern_rows[i].title, 0, 0, {{0}}};
-        enum nuc_pattern_use of_row = nuc_pattern_rows[i].use;
-        bool is_tried = of_row == use || (use == NUC_PATTERN_WRITTEN && of_row == NUC_PATTERN_DECOMPOSED);
-        if (!is_tried || !nuc_pattern_fits(&s, nuc_pattern_at(f, i)) ||
-            !nuc_pattern_keeps_sizes(&s))
+    for (const uint16_t *i = nuc_patterns_of(f, node->op, g->dialect); *i < nuc_n_patterns; i++) {
+        enum nuc_pattern_use of_row = nuc_pattern_rows[*i].use;
+        if (of_row != use && !(use == NUC_PATTERN_WRITTEN && of_row == NUC_PATTERN_DECOMPOSED))
+            continue;
+        struct nuc_formula_site s = {f, g, node, nuc_pattern_rows[*i].title, 0, 0, {{0}}};
+        if (!nuc_pattern_fits(&s, nuc_pattern_at(f, *i)) || !nuc_pattern_keeps_sizes(&s))
             continue;
         node->in_place = false;
-        struct nuc_node *value = nuc_formula_value(&s, nuc_pattern_at(f, i)->result);
+        struct nuc_node *value = nuc_formula_value(&s, nuc_pattern_at(f, *i)->result);
         /* Dimensions of size 1 may have come from an operand that is gone. */
         return nuc_insert_reshaped(g, node, value, node->vals[0].sizes, node->vals[0].rank);
     }

@@ -155,7 +155,7 @@ static bool known_sign(const char *sign, const struct nuc_arg *a, const struct n
     return strchr("+-*/", sign[0]) != NULL;
 }
 
-static const char *operator_of_sign(const char *sign)
+const char *nuc_formula_operator(const char *name)
 {
     static const char *const rows[][2] = {
         {"+", "add"}, {"-", "sub"},        {"*", "mul"},         {"/", "div"},         {"%", "remainder"},
@@ -164,10 +164,10 @@ static const char *operator_of_sign(const char *sign)
     };
 
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
-        if (strcmp(rows[i][0], sign) == 0)
+        if (strcmp(rows[i][0], name) == 0)
             return rows[i][1];
     }
-    return NULL;
+    return name;
 }
 
 static bool is_none_term(const struct nuc_term *t)
@@ -292,14 +292,14 @@ static struct nuc_arg call_definition(const struct nuc_formula_site *caller, con
 const struct nuc_callee *nuc_formula_callee(const struct nuc_formula_site *s, struct nuc_term *t)
 {
     struct nuc_callee *c = &t->callee;
-    const char *sign = operator_of_sign(t->name);
 
     if (c->is_known)
         return c;
-    c->operator_name = sign != NULL ? sign : t->name;
+    c->operator_name = nuc_formula_operator(t->name);
     c->function = nuc_formula_function(t->name);
     c->definition = nuc_find_definition(s->formulas, t->name);
-    c->overloads = nuc_formula_overloads(s->g->cx, c->operator_name, s->g->dialect);
+    if (c->function == NULL && c->definition == NULL)
+        c->overloads = nuc_formula_overloads(s->g->cx, c->operator_name, s->g->dialect);
     c->is_known = true;
     return c;
 }

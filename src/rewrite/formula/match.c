@@ -226,8 +226,6 @@ static int match_special(struct nuc_formula_site *s, struct nuc_term *t, struct 
 
 static bool match_call(struct nuc_formula_site *s, struct nuc_term *t, struct nuc_node *node)
 {
-    const struct nuc_callee *callee = nuc_formula_callee(s, t);
-    const enum nuc_op *op = callee->overloads;
     uint32_t bound = s->count;
     int special = match_special(s, t, node);
 
@@ -243,6 +241,7 @@ static bool match_call(struct nuc_formula_site *s, struct nuc_term *t, struct nu
     }
     if (t->name[0] == '/')
         return match_quotient(s, t, node);
+    const enum nuc_op *op = nuc_formula_callee(s, t)->overloads;
     while (*op != NUC_OP_COUNT && *op != node->op)
         op++;
     if (*op == NUC_OP_COUNT)
@@ -271,6 +270,38 @@ static bool match(struct nuc_formula_site *s, struct nuc_term *t, struct nuc_nod
 }
 
 /* ---- rows ---- */
+
+/* Whether nodes of the operator are looked into: false only where none of them is what the term says. */
+static bool may_be(struct nuc_term *t, enum nuc_op op, enum nuc_dialect dialect)
+{
+    struct product p = {.number = 1};
+
+    if (t->kind != NUC_TERM_CALL || strcmp(t->name, "number") == 0 || strcmp(t->name, "mask") == 0)
+        return true;
+    if (strcmp(t->name, "once") == 0 || strcmp(t->name, "is") == 0)
+        return may_be(t->terms[t->count - 1], op, dialect);
+    if (strcmp(t->name, "bounded") == 0)
+        return nuc_op_family(op) == NUC_FAMILY_MAP;
+    if (is_product_term(t) && op != NUC_OP_MUL && op != NUC_OP_DIV && take_term(t, &p))
+        return p.count == 1 && (p.factors[0].power > 1 || may_be(p.factors[0].term, op, dialect));
+    if (is_product_term(t) || t->name[0] == '/')
+        return op == NUC_OP_MUL || op == NUC_OP_DIV || op == NUC_OP_RECIPROCAL;
+    return nuc_formula_names_op(nuc_formula_operator(t->name), op, dialect);
+}
+
+const uint16_t *nuc_patterns_of(struct nuc_formulas *f, enum nuc_op op, enum nuc_dialect dialect)
+{
+    if (f->patterns_of[op] == NULL) {
+        uint16_t *rows = nuc_alloc_array(f->cx, nuc_n_patterns + 1, sizeof *rows), count = 0;
+        for (size_t i = 0; i < nuc_n_patterns; i++) {
+            if (may_be(nuc_pattern_at(f, i)->pattern, op, dialect))
+                rows[count++] = (uint16_t)i;
+        }
+        rows[count] = (uint16_t)nuc_n_patterns;
+        f->patterns_of[op] = rows;
+    }
+    return f->patterns_of[op];
+}
 
 bool nuc_pattern_keeps_sizes(const struct nuc_formula_site *s)
 {

@@ -52,6 +52,7 @@ struct nuc_formulas *nuc_formulas_new(struct nuc_context *cx)
     f->definitions = nuc_alloc_array(cx, sizeof nuc_definition_texts / sizeof *nuc_definition_texts,
                                      sizeof(struct nuc_definition *));
     f->patterns = nuc_alloc_array(cx, nuc_n_patterns, sizeof(struct nuc_pattern *));
+    f->patterns_of = nuc_alloc_array(cx, NUC_OP_COUNT, sizeof(uint16_t *));
     f->changes = nuc_alloc_array(cx, nuc_n_changes, sizeof(struct nuc_pattern *));
     for (size_t i = 0; i < nuc_n_formula_rows; i++)
         f->first[nuc_formula_rows[i].op + 1]++;

@@ -75,6 +75,7 @@ struct nuc_formulas {
     uint16_t *order;
     const struct nuc_definition **definitions;
     const struct nuc_pattern **patterns;
+    const uint16_t **patterns_of; /* by operator, those that its nodes may be; NULL: not looked for yet */
     const struct nuc_pattern **changes;
 };
 
@@ -146,6 +147,9 @@ struct nuc_pattern {
 };
 void nuc_read_pattern(struct nuc_context *cx, const char *title, const char *text, struct nuc_pattern *out);
 
+/* In order, those that nodes of the operator may be; nuc_n_patterns is last. Of one dialect all the time. */
+const uint16_t *nuc_patterns_of(struct nuc_formulas *f, enum nuc_op op, enum nuc_dialect dialect);
+
 /* Whether the node of the site is what the pattern says; then the site has its names. */
 bool nuc_pattern_fits(struct nuc_formula_site *s, const struct nuc_pattern *p);
 
@@ -160,6 +164,9 @@ bool nuc_formula_condition(struct nuc_formula_site *s, struct nuc_term *t);
 const struct nuc_callee *nuc_formula_callee(const struct nuc_formula_site *s, struct nuc_term *t);
 
 /* ---- operators ---- */
+
+/* The name of the operator that a sign stands for; any other name itself. */
+const char *nuc_formula_operator(const char *name);
 
 /* Whether name(args) calls the operator: a base name as in "aten.NAME.overload", or one with its overload. */
 bool nuc_formula_names_op(const char *name, enum nuc_op op, enum nuc_dialect dialect);
