@@ -141,28 +141,34 @@ static bool is_wanted(const struct nuc_annotator *a, const struct nuc_node *node
 }
 
 /*
- * An operator reads the value, perhaps behind moves, that computes in int8 what it reads in int8, as a pool does; not
- * one that counts, whose result is larger than what int8 holds beside 0 and 1.
+ * What reads the values behind moves: that all of it has own parameters for them, and that something computes in int8
+ * what it reads in int8, as a pool does; not what counts, whose result is larger than what int8 holds beside 0 and 1.
  */
-static bool is_read_shared(const struct nuc_annotator *a, const struct nuc_node *node, int depth)
+static void find_readers(struct nuc_annotator *a)
 {
-    for (uint32_t i = 0; i < node->n_users; i++) {
-        const struct nuc_node *user = node->users[i];
-        if (nuc_moves_values(user)
-                ? depth > 0 && is_read_shared(a, user, depth - 1)
-                : nuc_pattern_for(a, user)->form == NUC_FORM_SHARED && nuc_op_family(user->op) != NUC_FAMILY_REDUCE)
-            return true;
+    a->is_read_quantized = nuc_alloc_array(a->g->cx, a->g->next_id, sizeof *a->is_read_quantized);
+    a->is_read_shared = nuc_alloc_array(a->g->cx, a->g->next_id, sizeof *a->is_read_shared);
+    for (const struct nuc_node *n = a->g->last; n != NULL; n = n->prev) {
+        bool all = n->n_users > 0, any = false;
+        for (uint32_t i = 0; i < n->n_users; i++) {
+            const struct nuc_node *user = n->users[i];
+            enum nuc_pattern_form form = nuc_pattern_for(a, user)->form;
+            bool moves = nuc_moves_values(user);
+            all = all && (form == NUC_FORM_OWN || form == NUC_FORM_MAP ||
+                          (moves && form != NUC_FORM_NONE && a->is_read_quantized[user->id]));
+            any = any || (moves ? a->is_read_shared[user->id]
+                                : form == NUC_FORM_SHARED && nuc_op_family(user->op) != NUC_FAMILY_REDUCE);
+        }
+        a->is_read_quantized[n->id] = all;
+        a->is_read_shared[n->id] = any;
     }
-    return false;
 }
 
 /* Truth values as numbers. For what goes value by value they may be part of a table: they stay in float. */
 static bool is_number_of_truth(const struct nuc_annotator *a, const struct nuc_node *node)
 {
-    const int depth = 16;
-
     return nuc_op_is_in(node->op, NUC_OPS(NUC_OP_TO_DTYPE, NUC_OP_TO_DTYPE_LAYOUT)) && nuc_is_quantizable(node) &&
-           nuc_input_meta(node, NUC_SELF)->dtype == NUC_BOOL && is_read_shared(a, node, depth);
+           nuc_input_meta(node, NUC_SELF)->dtype == NUC_BOOL && a->is_read_shared[node->id];
 }
 
 static bool takes_quantized(const struct nuc_annotator *a, const struct nuc_node *user, const struct nuc_node *value)
@@ -262,6 +268,7 @@ struct nuc_annotation **nuc_annotate(struct nuc_graph *g, const struct nuc_quant
         a.npu_function[n->id] =
             !on_cpu && options->npu_function != NULL && options->npu_function(options->npu_function_user, n);
     }
+    find_readers(&a);
     a.by_id = nuc_alloc_array(g->cx, g->next_id, sizeof *a.by_id);
     a.stays_float = nuc_alloc_array(g->cx, g->next_id, sizeof *a.stays_float);
     if (a.reference_compat) {

@@ -39,20 +39,6 @@ static struct nuc_qspec spec_of_reader(const struct nuc_annotator *a, struct nuc
     return (struct nuc_qspec){.kind = NUC_QSPEC_SHARED, .from = {{value, NULL}}};
 }
 
-/* All that reads the value, behind moves, quantizes it. */
-static bool is_read_quantized(const struct nuc_annotator *a, const struct nuc_node *node, int depth)
-{
-    for (uint32_t i = 0; i < node->n_users; i++) {
-        const struct nuc_node *user = node->users[i];
-        enum nuc_pattern_form form = nuc_pattern_for(a, user)->form;
-        bool own = form == NUC_FORM_OWN || form == NUC_FORM_MAP;
-        if (!own &&
-            (!nuc_moves_values(user) || form == NUC_FORM_NONE || depth == 0 || !is_read_quantized(a, user, depth - 1)))
-            return false;
-    }
-    return node->n_users > 0;
-}
-
 /* A part of a value that is read as a whole, by this and other parts. The range of a part alone may be narrower. */
 static bool is_of_whole(const struct nuc_node *part, const struct nuc_node *value)
 {
@@ -71,9 +57,7 @@ static bool is_of_whole(const struct nuc_node *part, const struct nuc_node *valu
 static bool moves_for_quantized(const struct nuc_annotator *a, const struct nuc_node *node,
                                 const struct nuc_node *input)
 {
-    const int depth = 16;
-
-    return a->one_scale && nuc_moves_values(node) && is_of_whole(node, input) && is_read_quantized(a, node, depth);
+    return a->one_scale && nuc_moves_values(node) && is_of_whole(node, input) && a->is_read_quantized[node->id];
 }
 
 /*

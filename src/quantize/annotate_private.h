@@ -16,6 +16,8 @@ struct nuc_annotator {
     enum nuc_side plain_side; /* of nodes of int8, but for those that end on the CPU beside an NPU */
     enum nuc_side *side;      /* by node id */
     bool *npu_function;       /* by node id: what struct nuc_quantize_options says */
+    bool *is_read_quantized;  /* by node id: all that reads the value, behind moves, has own parameters for it */
+    bool *is_read_shared;     /* by node id: something that reads it, behind moves, shares its parameters */
     bool *stays_float; /* by node id: states that callers keep from call to call, float chains, values too wide for int8
                         */
 
