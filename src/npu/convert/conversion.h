@@ -65,13 +65,20 @@ struct nuc_cv_window {
     size_t start, end;
 };
 
+/* What lies in each tensor, and who uses it: lists by tensor, -1 at their ends. */
+struct nuc_cv_views {
+    int32_t *first, *next, *before; /* tensors whose alias it is */
+    uint32_t *from, *nodes;         /* those that read or write it: nodes[from[t]] up to nodes[from[t + 1]] */
+};
+
 struct nuc_cv {
     struct nuc_context *cx;
     const struct nuc_lt_model *model;
     const struct nuc_lt_subgraph *graph;
     struct nuc_cv_node *nodes; /* graph->n_ops */
     struct nuc_cv_tensor *tensors;
-    uint32_t *order; /* nodes in order of execution */
+    uint32_t *order;            /* nodes in order of execution */
+    struct nuc_cv_views *views; /* NULL: none were made yet */
     struct nuc_cv_bytes weights, records;
     struct nuc_cv_bytes firsts; /* the byte at each place in the weights that a constant may be shared from */
     struct nuc_neutron_call *calls;
@@ -269,8 +276,8 @@ void nuc_cv_merge(struct nuc_cv *cv);
  */
 void nuc_cv_find_functions(struct nuc_cv *cv);
 
-/* convert_read.c: whether every node can read its operands where they lie. */
-bool nuc_cv_all_readable(const struct nuc_cv *cv);
+/* convert_read.c: whether the node can read its operands where they lie. */
+bool nuc_cv_reads_all(const struct nuc_cv *cv, const struct nuc_cv_node *n);
 /* The pitch of the rows a tensor lies in, 0: without gaps. */
 int32_t nuc_cv_in_pitch(const struct nuc_cv *cv, int32_t tensor);
 

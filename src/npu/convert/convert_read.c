@@ -328,18 +328,13 @@ static bool can_read(const struct nuc_cv *cv, const struct nuc_cv_node *n, int32
     return nuc_cv_find_place(cv, tensor, &place) && (place.layout.row == 0 || reads_rows(cv, n, tensor, &place.layout));
 }
 
-bool nuc_cv_all_readable(const struct nuc_cv *cv)
+bool nuc_cv_reads_all(const struct nuc_cv *cv, const struct nuc_cv_node *n)
 {
-    for (uint32_t i = 0; i < cv->graph->n_ops; i++) {
-        const struct nuc_cv_node *n = &cv->nodes[i];
-        if (n->dropped)
-            continue;
-        if (!can_read(cv, n, n->input))
+    if (!can_read(cv, n, n->input))
+        return false;
+    for (uint32_t k = 1; k < nuc_cv_n_operands(n); k++) {
+        if (n->op->inputs[k] >= 0 && !can_read(cv, n, n->op->inputs[k]))
             return false;
-        for (uint32_t k = 1; k < nuc_cv_n_operands(n); k++) {
-            if (n->op->inputs[k] >= 0 && !can_read(cv, n, n->op->inputs[k]))
-                return false;
-        }
     }
     return true;
 }

@@ -101,14 +101,117 @@ static bool listed_before(const struct nuc_cv_node *n, uint32_t i)
     return false;
 }
 
+/* ---- what lies in a tensor ---- */
+
+static void leave_alias(struct nuc_cv *cv, int32_t t)
+{
+    struct nuc_cv_views *v = cv->views;
+
+    if (v->before[t] >= 0)
+        v->next[v->before[t]] = v->next[t];
+    else
+        v->first[cv->tensors[t].alias] = v->next[t];
+    if (v->next[t] >= 0)
+        v->before[v->next[t]] = v->before[t];
+    cv->tensors[t].alias = t;
+}
+
+static void set_alias(struct nuc_cv *cv, int32_t t, int32_t other)
+{
+    struct nuc_cv_views *v = cv->views;
+
+    cv->tensors[t].alias = other;
+    v->before[t] = -1;
+    v->next[t] = v->first[other];
+    if (v->next[t] >= 0)
+        v->before[v->next[t]] = t;
+    v->first[other] = t;
+}
+
+/* The nodes that read or write a tensor. */
+static void list_nodes(const struct nuc_cv *cv, struct nuc_cv_views *v)
+{
+    const struct nuc_lt_subgraph *g = cv->graph;
+
+    for (int pass = 0; pass < 2; pass++) { /* counted, then listed from the end */
+        for (uint32_t i = g->n_ops; i-- > 0;) {
+            const struct nuc_cv_node *n = &cv->nodes[i];
+            for (uint32_t k = 0; k <= nuc_cv_n_operands(n); k++) {
+                int32_t t = k == 0 ? n->output : k == 1 ? n->input : n->op->inputs[k - 1];
+                if (t < 0)
+                    continue;
+                if (pass == 0)
+                    v->from[t]++;
+                else
+                    v->nodes[--v->from[t]] = i;
+            }
+        }
+        for (uint32_t t = 0; pass == 0 && t < g->n_tensors; t++)
+            v->from[t + 1] += v->from[t];
+        if (pass == 0)
+            v->nodes = nuc_alloc_array(cv->cx, v->from[g->n_tensors] + (size_t)1, sizeof *v->nodes);
+    }
+}
+
+static struct nuc_cv_views *new_views(struct nuc_cv *cv)
+{
+    const uint32_t n = cv->graph->n_tensors;
+    struct nuc_cv_views *v = nuc_alloc(cv->cx, sizeof *v);
+
+    v->first = nuc_alloc_array(cv->cx, n, sizeof *v->first);
+    v->next = nuc_alloc_array(cv->cx, n, sizeof *v->next);
+    v->before = nuc_alloc_array(cv->cx, n, sizeof *v->before);
+    v->from = nuc_alloc_array(cv->cx, (size_t)n + 1, sizeof *v->from);
+    memset(v->first, -1, n * sizeof *v->first);
+    cv->views = v;
+    for (uint32_t t = 0; t < n; t++) {
+        if (cv->tensors[t].alias != (int32_t)t)
+            set_alias(cv, (int32_t)t, cv->tensors[t].alias);
+    }
+    list_nodes(cv, v);
+    return v;
+}
+
+/* Whether the operators that read or write a tensor can do that where it lies. */
+static bool is_usable(const struct nuc_cv *cv, int32_t t)
+{
+    for (uint32_t i = cv->views->from[t]; i < cv->views->from[t + 1]; i++) {
+        const struct nuc_cv_node *n = &cv->nodes[cv->views->nodes[i]];
+        if (!n->dropped && !nuc_cv_reads_all(cv, n))
+            return false;
+    }
+    return true;
+}
+
+/* The same of a tensor and all that lies in it: nothing else depends on where it lies. */
+static bool are_usable(const struct nuc_cv *cv, int32_t top)
+{
+    const struct nuc_cv_views *v = cv->views;
+    int32_t t = top;
+
+    for (;;) {
+        if (!is_usable(cv, t))
+            return false;
+        if (v->first[t] >= 0) {
+            t = v->first[t];
+            continue;
+        }
+        while (t != top && v->next[t] < 0)
+            t = cv->tensors[t].alias;
+        if (t == top)
+            return true;
+        t = v->next[t];
+    }
+}
+
 /* Makes `t` a part of `other` unless an operator could not read it there, or what lies in it. */
 static bool put_inside(struct nuc_cv *cv, int32_t t, int32_t other, struct nuc_cv_layout layout)
 {
-    cv->tensors[t].alias = other;
+    set_alias(cv, t, other);
     cv->tensors[t].inside = layout;
-    if (cv->revision_3 || nuc_cv_all_readable(cv))
+    if (cv->revision_3 || are_usable(cv, t))
         return true;
-    cv->tensors[t].alias = t;
+    leave_alias(cv, t);
     return false;
 }
 
@@ -150,9 +253,10 @@ static int32_t place_run(struct nuc_cv *cv, const struct nuc_cv_node *n, int32_t
 
     if (cv->revision_3 || y->alias != n->output || y->output_index >= 0)
         return -1;
-    for (uint32_t i = cv->graph->n_ops - 1; i > n->index; i--) {
-        const struct nuc_cv_node *large = &cv->nodes[i];
-        if (large->dropped || large->picks || large->op->code != NUC_LT_CONCATENATION ||
+    const uint32_t *from = cv->views->from + n->op->inputs[0];
+    for (uint32_t i = from[1]; i-- > from[0];) {
+        const struct nuc_cv_node *large = &cv->nodes[cv->views->nodes[i]];
+        if (large->index <= n->index || large->dropped || large->picks || large->op->code != NUC_LT_CONCATENATION ||
             nuc_cv_concat_axis(cv, large) != axis)
             continue;
         int32_t first = find_run(large, n);
@@ -245,10 +349,25 @@ static int32_t place_turned(struct nuc_cv *cv, struct nuc_cv_node *n)
 
 /* ---- what the views cost ---- */
 
-/* Extends the life of the buffer of tensor `t` to step `now`. */
-static void touch(const struct nuc_cv *cv, int32_t t, uint32_t now, struct nuc_plan_range *ranges)
+/* The tensor with a buffer of its own that holds `t`; of those between the two it is known then. */
+static int32_t holder_of(const struct nuc_cv *cv, int32_t t, int32_t *holders)
 {
-    int32_t holder = nuc_cv_place(cv, t).holder;
+    int32_t holder = t, next;
+
+    while (holders[holder] < 0 && cv->tensors[holder].alias != holder)
+        holder = cv->tensors[holder].alias;
+    holder = holders[holder] < 0 ? holder : holders[holder];
+    for (; t != holder && holders[t] < 0; t = next) {
+        next = cv->tensors[t].alias;
+        holders[t] = holder;
+    }
+    return holder;
+}
+
+/* Extends the life of the buffer of tensor `t` to step `now`. */
+static void touch(const struct nuc_cv *cv, int32_t t, uint32_t now, int32_t *holders, struct nuc_plan_range *ranges)
+{
+    int32_t holder = holder_of(cv, t, holders);
     struct nuc_plan_range *r = &ranges[holder];
 
     if (!nuc_cv_in_scratch(cv, holder))
@@ -265,17 +384,19 @@ static uint64_t peak(struct nuc_cv *cv)
     const struct nuc_lt_subgraph *g = cv->graph;
     struct nuc_arena *outer = nuc_push_arena(cv->cx);
     struct nuc_plan_range *ranges = nuc_alloc_array(cv->cx, g->n_tensors, sizeof *ranges);
+    int32_t *holders = nuc_alloc_array(cv->cx, g->n_tensors, sizeof *holders);
 
+    memset(holders, -1, g->n_tensors * sizeof *holders);
     for (uint32_t t = 0; t < g->n_tensors; t++)
         ranges[t].alignment = NUC_MC_ALIGNMENT;
     for (uint32_t i = 0; i < g->n_ops; i++) {
         if (cv->nodes[i].dropped)
             continue;
-        touch(cv, cv->nodes[i].input, i, ranges);
-        touch(cv, cv->nodes[i].output, i, ranges);
+        touch(cv, cv->nodes[i].input, i, holders, ranges);
+        touch(cv, cv->nodes[i].output, i, holders, ranges);
         for (uint32_t k = 1; k < nuc_cv_n_operands(&cv->nodes[i]); k++) {
             if (g->ops[i].inputs[k] >= 0)
-                touch(cv, g->ops[i].inputs[k], i, ranges);
+                touch(cv, g->ops[i].inputs[k], i, holders, ranges);
         }
     }
     uint64_t most = nuc_plan_bound(cv->cx, &(struct nuc_plan_problem){.ranges = ranges, .n = g->n_tensors});
@@ -301,6 +422,7 @@ void nuc_cv_make_views(struct nuc_cv *cv)
     int32_t *views = nuc_alloc_array(cv->cx, (size_t)cv->graph->n_tensors + 1, sizeof *views);
     uint32_t n_views = 0;
 
+    cv->views = new_views(cv);
     /* Slices first, by then nothing lies in rows of concatenations. Larger concatenations before their parts. */
     for (uint32_t i = 0; i < cv->graph->n_ops; i++) {
         struct nuc_cv_node *n = &cv->nodes[i];
@@ -336,13 +458,13 @@ void nuc_cv_make_views(struct nuc_cv *cv)
         struct nuc_cv_tensor *t = &cv->tensors[views[n]];
         int32_t alias = t->alias;
         set_dropped(cv, views[n], false);
-        t->alias = views[n];
+        leave_alias(cv, views[n]);
         uint64_t without = peak(cv);
-        if (without < now && (cv->revision_3 || nuc_cv_all_readable(cv))) {
+        if (without < now && (cv->revision_3 || are_usable(cv, views[n]))) {
             now = without;
             continue;
         }
-        t->alias = alias;
+        set_alias(cv, views[n], alias);
         set_dropped(cv, views[n], true);
     }
 }
