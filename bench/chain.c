@@ -14,6 +14,7 @@
 #include "ir/graph.h"
 #include "litert/litert.h"
 
+#define KINDS "conv, residual, mixed, parameters, inputs, fan, sliding, attention, wide"
 #define N_SAMPLES 2
 #define CHANNELS 4
 #define IMAGE 8
@@ -134,11 +135,57 @@ static void fan(struct chain *c, const struct request *q)
         call(c, "add.Tensor(%%v%lu, %%v%lu)", last, last + 1);
 }
 
+/* The newest of four frames after three of those before. */
+static void sliding(struct chain *c, const struct request *q)
+{
+    while (c->n < q->n) {
+        unsigned long from = c->n;
+        weight(c, "weight", "[1, 4, 1, 1]");
+        call(c, "conv2d.default(%%v%lu, %%w%lu_weight)", from, from);
+        call(c, "slice.Tensor(%%v%lu, 1, 1, 4)", from);
+        call(c, "cat.default([%%v%lu, %%v%lu], 1)", from + 2, from + 1);
+    }
+}
+
+/* Of one head, decomposed. */
+static void attention(struct chain *c, const struct request *q)
+{
+    while (c->n + 9 <= q->n) {
+        unsigned long from = c->n, w[3];
+        for (int i = 0; i < 3; i++) {
+            weight(c, "weight", "[8, 8]");
+            w[i] = c->n;
+            call(c, "linear.default(%%v%lu, %%w%lu_weight)", from, w[i]);
+        }
+        call(c, "transpose.int(%%v%lu, 2, 3)", from + 2);
+        call(c, "matmul.default(%%v%lu, %%v%lu)", from + 1, c->n);
+        call(c, "softmax.int(%%v%lu, -1)", c->n);
+        call(c, "matmul.default(%%v%lu, %%v%lu)", c->n, from + 3);
+        call(c, "add.Tensor(%%v%lu, %%v%lu)", c->n, from);
+        call(c, "tanh.default(%%v%lu)", c->n);
+    }
+}
+
+/* Everything reads the first value and is concatenated. */
+static void wide(struct chain *c, const struct request *q)
+{
+    unsigned long first = c->n;
+
+    while (c->n < q->n)
+        call(c, "%s.default(%%v%lu)", c->n % 2 == 0 ? "relu" : "sigmoid", first);
+    nuc_text_addf(&c->body, "%%v%lu = aten.cat.default([%%v%lu", c->n + 1, first + 1);
+    for (unsigned long i = first + 2; i <= c->n; i++)
+        nuc_text_addf(&c->body, ", %%v%lu", i);
+    nuc_text_addf(&c->body, "], 1)\n");
+    c->n++;
+}
+
 static const struct kind {
     const char *name;
     void (*build)(struct chain *c, const struct request *q);
-} kinds[] = {{"conv", conv}, {"residual", residual}, {"mixed", mixed}, {"parameters", parameters}, {"inputs", inputs},
-             {"fan", fan}};
+} kinds[] = {{"conv", conv},     {"residual", residual}, {"mixed", mixed},     {"parameters", parameters},
+             {"inputs", inputs}, {"fan", fan},           {"sliding", sliding}, {"attention", attention},
+             {"wide", wide}};
 
 static uint32_t write_archive(struct nuc_context *cx, const struct request *q)
 {
@@ -152,7 +199,7 @@ static uint32_t write_archive(struct nuc_context *cx, const struct request *q)
             kinds[i].build(&c, q);
     }
     if (c.n == 1)
-        nuc_fail(cx, NUC_BAD_USAGE, "there is no kind '%s': conv, residual, mixed, parameters, inputs, fan", q->kind);
+        nuc_fail(cx, NUC_BAD_USAGE, "there is no kind '%s': " KINDS, q->kind);
     nuc_text_addf(&c.body, "%%output = output([%%v%lu])\n", c.n);
     nuc_text_add(&c.front, c.body.data, c.body.length);
     struct nuc_graph *g = nuc_graph_parse(cx, q->model, nuc_text_string(&c.front));
@@ -265,7 +312,7 @@ static void make(struct nuc_context *cx, void *arg)
 int main(int argc, char **argv)
 {
     if (argc < 4 || argc > 5) {
-        fprintf(stderr, "usage: chain conv|residual|mixed|parameters|inputs|fan OPERATORS MODEL [SAMPLES.npz]\n");
+        fprintf(stderr, "usage: chain KIND OPERATORS MODEL [SAMPLES.npz]\nkinds: " KINDS "\n");
         return 2;
     }
     struct request q = {argv[1], argv[3], argv[4], strtoul(argv[2], NULL, 10)};
