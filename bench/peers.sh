@@ -11,8 +11,9 @@
 #                the folder MICRO where that is given; what is not there is left out
 #   BUILD        build folder with nucleon and bench/; build/release by default
 #   PASSES       of every measurement, of which the least is taken; 5 by default
-#   PEER         host: a command for `bench --peer` (bench/README.md), for each model with THREADS=1 and THREADS=2
-#   PEER_AVX2    host: the same one kept from AVX-512, next to the path avx2
+#   PEER         host: a command for `bench --peer` (bench/README.md), for each model with THREADS=1 and THREADS=2;
+#                bench/peer_xnnpack of BUILD where it was built
+#   PEER_AVX2    host: the same one kept from AVX-512 by INSTRUCTIONS=avx2, next to the path avx2
 #   BEFORE       m33, compile: another checkout, built in build/release, which is measured by turns with this one
 #   CMSIS_NN     int16: the sources of CMSIS-NN
 #   PEER_IMAGE   m33: another peer, a command called as PEER_IMAGE MODEL IMAGE.elf: makes an image for tools/firmware_run.sh
@@ -73,6 +74,9 @@ if [ -z "${CMSIS_NN:-}" ] && [ -n "$checkouts" ] && checked_out CMSIS-NN . "$wor
 if [ -z "${PEER_IMAGE:-}" ] && [ -n "$checkouts" ] && [ -e "$checkouts/flatbuffers" ] && [ -e "$checkouts/tflite-micro" ]; then
     PEER_IMAGE=$root/bench/m33/micro.sh
     export NUCLEON="$nucleon" MICRO="${MICRO:-$work/micro}"
+fi
+if [ -z "${PEER:-}" ] && [ -x "$build/bench/peer_xnnpack" ]; then
+    PEER=$build/bench/peer_xnnpack PEER_AVX2=${PEER_AVX2:-$build/bench/peer_xnnpack}
 fi
 output=${output:-${write:+$work/tables}}
 exec 3>&1
@@ -152,6 +156,7 @@ host() {
     [ -n "$has_avx512" ] || return
     set -- --path avx2,plain
     if [ -n "${PEER_AVX2:-}" ]; then set -- "$@" --peer "$PEER_AVX2"; else left_out "the peer with AVX2: PEER_AVX2 names none"; fi
+    export INSTRUCTIONS=avx2
     if run_host "$work/avx2" "$@"; then host_table "$work/avx2"; else failed "bench $*"; fi
 }
 

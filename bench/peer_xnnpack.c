@@ -1,0 +1,257 @@
+/*
+ * A peer for `bench --peer` (README.md): peer_xnnpack MODEL.tflite INPUT OUTPUT runs an int8 model on XNNPACK. What
+ * that does not have in int8, a softmax at the end, is computed in float after it. INSTRUCTIONS=avx2 keeps it from
+ * AVX-512.
+ */
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include <cpuinfo.h>
+#include <pthreadpool.h>
+#include <xnnpack.h>
+
+#include "host/file.h"
+#include "litert/litert.h"
+
+struct net {
+    struct nuc_context *cx;
+    char **files; /* model, input, output */
+    struct nuc_lt_model *model;
+    struct nuc_lt_subgraph *g;
+    const struct nuc_lt_op *softmax; /* NULL: none */
+    xnn_subgraph_t graph;
+    xnn_runtime_t runtime;
+    uint32_t *ids; /* by tensor */
+};
+
+static void need(struct net *n, enum xnn_status status, const char *what)
+{
+    if (status != xnn_status_success)
+        nuc_fail(n->cx, NUC_UNSUPPORTED, "%s: XNNPACK refuses %s: status %d", n->files[0], what, (int)status);
+}
+
+static uint32_t border_of(const struct nuc_lt_subgraph *g, int32_t tensor, uint32_t *flags)
+{
+    for (uint32_t i = 0; i < g->n_inputs; i++) {
+        if (g->inputs[i] == tensor)
+            return *flags = XNN_VALUE_FLAG_EXTERNAL_INPUT, i;
+    }
+    for (uint32_t i = 0; i < g->n_outputs; i++) {
+        if (g->outputs[i] == tensor)
+            return *flags = XNN_VALUE_FLAG_EXTERNAL_OUTPUT, g->n_inputs + i;
+    }
+    return XNN_INVALID_VALUE_ID;
+}
+
+static void define_tensor(struct net *n, int32_t tensor)
+{
+    const struct nuc_lt_tensor *t = &n->g->tensors[tensor];
+    const struct nuc_lt_quant *q = &t->quant;
+    uint32_t flags = 0, border = border_of(n->g, tensor, &flags);
+    bool wide = t->dtype == NUC_I32;
+    size_t sizes[NUC_MAX_RANK];
+
+    for (uint32_t i = 0; i < t->rank; i++)
+        sizes[i] = (size_t)t->shape[i];
+    uint32_t *id = &n->ids[tensor];
+    enum xnn_status status = xnn_status_success;
+    *id = XNN_INVALID_VALUE_ID;
+    if (t->dtype == NUC_F32)
+        status = xnn_define_tensor_value(n->graph, xnn_datatype_fp32, t->rank, sizes, t->data.data, border, flags, id);
+    else if (q->count > 1)
+        status = xnn_define_channelwise_quantized_tensor_value(
+            n->graph, wide ? xnn_datatype_qcint32 : xnn_datatype_qcint8, q->scale, t->rank, (size_t)q->axis, sizes,
+            t->data.data, border, flags, id);
+    else if (q->count == 1) /* others are shapes */
+        status = xnn_define_quantized_tensor_value(n->graph, wide ? xnn_datatype_qint32 : xnn_datatype_qint8,
+                                                   (int32_t)q->zero_point[0], q->scale[0], t->rank, sizes, t->data.data,
+                                                   border, flags, id);
+    need(n, status, t->name);
+}
+
+static uint32_t id_of(const struct net *n, const struct nuc_lt_op *op, uint32_t operand)
+{
+    bool given = operand < op->n_inputs && op->inputs[operand] >= 0;
+
+    return given ? n->ids[op->inputs[operand]] : XNN_INVALID_VALUE_ID;
+}
+
+static uint32_t padding_flag(enum nuc_lt_padding padding)
+{
+    return padding == NUC_LT_SAME ? XNN_FLAG_TENSORFLOW_SAME_PADDING : 0;
+}
+
+static enum xnn_status define_conv(struct net *n, const struct nuc_lt_op *op, uint32_t to)
+{
+    const int32_t *w = n->g->tensors[op->inputs[1]].shape;
+    uint32_t channels = (uint32_t)n->g->tensors[op->inputs[0]].shape[3], rows = (uint32_t)w[1],
+             columns = (uint32_t)w[2];
+    uint32_t stride_h = (uint32_t)op->options.conv.stride_h, stride_w = (uint32_t)op->options.conv.stride_w;
+    uint32_t dilation_h = (uint32_t)op->options.conv.dilation_h, dilation_w = (uint32_t)op->options.conv.dilation_w;
+    uint32_t pad = padding_flag(op->options.conv.padding), depth = (uint32_t)w[3], groups = channels / depth;
+    struct nuc_lt_bounds b = nuc_lt_bounds(op->options.conv.activation);
+
+    if (op->code == NUC_LT_DEPTHWISE_CONV_2D)
+        return xnn_define_depthwise_convolution_2d(n->graph, 0, 0, 0, 0, rows, columns, stride_h, stride_w, dilation_h,
+                                                   dilation_w, depth / channels, channels, b.low, b.high,
+                                                   id_of(n, op, 0), id_of(n, op, 1), id_of(n, op, 2), to, pad);
+    return xnn_define_convolution_2d(n->graph, 0, 0, 0, 0, rows, columns, stride_h, stride_w, dilation_h, dilation_w,
+                                     groups, depth, (uint32_t)w[0] / groups, b.low, b.high, id_of(n, op, 0),
+                                     id_of(n, op, 1), id_of(n, op, 2), to, pad);
+}
+
+/* In int8 it has means of a whole image alone. */
+static enum xnn_status define_pool(struct net *n, const struct nuc_lt_op *op, uint32_t to)
+{
+    const int32_t *in = n->g->tensors[op->inputs[0]].shape, *out = n->g->tensors[op->outputs[0]].shape;
+    uint32_t rows = (uint32_t)op->options.pool.filter_h, columns = (uint32_t)op->options.pool.filter_w;
+    struct nuc_lt_bounds b = nuc_lt_bounds(op->options.pool.activation);
+
+    if (op->code == NUC_LT_MAX_POOL_2D)
+        return xnn_define_max_pooling_2d(n->graph, 0, 0, 0, 0, rows, columns, (uint32_t)op->options.pool.stride_h,
+                                         (uint32_t)op->options.pool.stride_w, 1, 1, b.low, b.high, id_of(n, op, 0), to,
+                                         padding_flag(op->options.pool.padding));
+    if (rows != (uint32_t)in[1] || columns != (uint32_t)in[2] || out[1] != 1 || out[2] != 1)
+        return xnn_status_unsupported_parameter;
+    return xnn_define_static_reduce(n->graph, xnn_reduce_mean, 2, (const size_t[]){1, 2}, id_of(n, op, 0), to,
+                                    XNN_FLAG_KEEP_DIMS);
+}
+
+static enum xnn_status define(struct net *n, const struct nuc_lt_op *op)
+{
+    const struct nuc_lt_tensor *in = &n->g->tensors[op->inputs[0]], *out = &n->g->tensors[op->outputs[0]];
+    uint32_t from = id_of(n, op, 0), to = n->ids[op->outputs[0]];
+    struct nuc_lt_bounds b;
+    size_t sizes[NUC_MAX_RANK];
+
+    switch (op->code) {
+    case NUC_LT_CONV_2D:
+    case NUC_LT_DEPTHWISE_CONV_2D:
+        return define_conv(n, op, to);
+    case NUC_LT_FULLY_CONNECTED:
+        b = nuc_lt_bounds(op->options.fully_connected.activation);
+        return xnn_define_fully_connected(n->graph, b.low, b.high, from, id_of(n, op, 1), id_of(n, op, 2), to,
+                                          in->rank > 2 ? XNN_FLAG_TENSORFLOW_RESHAPE_2D : 0);
+    case NUC_LT_ADD:
+        b = nuc_lt_bounds(op->options.arith.activation);
+        return xnn_define_binary(n->graph, xnn_binary_add, &(struct xnn_binary_params){b.low, b.high}, from,
+                                 id_of(n, op, 1), to, 0);
+    case NUC_LT_MAX_POOL_2D:
+    case NUC_LT_AVERAGE_POOL_2D:
+        return define_pool(n, op, to);
+    case NUC_LT_RESHAPE:
+        for (uint32_t i = 0; i < out->rank; i++)
+            sizes[i] = (size_t)out->shape[i];
+        return xnn_define_static_reshape(n->graph, out->rank, sizes, from, to, 0);
+    case NUC_LT_QUANTIZE:
+    case NUC_LT_DEQUANTIZE:
+        return xnn_define_unary(n->graph, xnn_unary_convert, NULL, from, to, 0);
+    default:
+        return xnn_status_unsupported_parameter;
+    }
+}
+
+/* XNNPACK asks for these when it begins. */
+static void choose_instructions(void)
+{
+    const char *name = getenv("INSTRUCTIONS");
+
+    if (name && strcmp(name, "avx2") == 0 && cpuinfo_initialize())
+        cpuinfo_isa.avx512f = cpuinfo_isa.avxvnni = false;
+}
+
+static void open_net(struct net *n, pthreadpool_t threads)
+{
+    n->model = nuc_lt_read(n->cx, n->files[0], nuc_read_file(n->cx, n->files[0]));
+    n->g = &n->model->subgraphs[0];
+    n->ids = nuc_alloc_array(n->cx, n->g->n_tensors, sizeof *n->ids);
+    if (n->g->n_ops > 0 && n->g->ops[n->g->n_ops - 1].code == NUC_LT_SOFTMAX) {
+        n->softmax = &n->g->ops[--n->g->n_ops];
+        n->g->outputs[0] = n->softmax->inputs[0];
+    }
+    choose_instructions();
+    need(n, xnn_initialize(NULL), "this machine");
+    need(n, xnn_create_subgraph(n->g->n_inputs + n->g->n_outputs, 0, &n->graph), "a graph");
+    for (uint32_t i = 0; i < n->g->n_tensors; i++)
+        define_tensor(n, (int32_t)i);
+    for (uint32_t i = 0; i < n->g->n_ops; i++)
+        need(n, define(n, &n->g->ops[i]), nuc_lt_code_name(n->cx, n->g->ops[i].code));
+    need(n, xnn_create_runtime_v2(n->graph, threads, 0, &n->runtime), "the model");
+}
+
+static size_t bytes_of(const struct net *n, int32_t tensor)
+{
+    const struct nuc_lt_tensor *t = &n->g->tensors[tensor];
+
+    return (size_t)nuc_lt_elements(t) * nuc_dtype_size(t->dtype);
+}
+
+/* Of one row, in place. */
+static void softmax(const struct net *n, int8_t *values)
+{
+    const struct nuc_lt_tensor *in = &n->g->tensors[n->softmax->inputs[0]];
+    size_t count = bytes_of(n, n->softmax->inputs[0]);
+    float scale = in->quant.scale[0] * n->softmax->options.softmax.beta, sum = 0;
+    int32_t most = INT8_MIN;
+
+    for (size_t i = 0; i < count; i++)
+        most = values[i] > most ? values[i] : most;
+    for (size_t i = 0; i < count; i++)
+        sum += expf(scale * (float)(values[i] - most));
+    for (size_t i = 0; i < count; i++)
+        values[i] = (int8_t)fminf(rintf(expf(scale * (float)(values[i] - most)) / sum * 256.0f) - 128.0f, 127.0f);
+}
+
+/* All inputs of the file; a line with the time of each. */
+static void run(struct nuc_context *cx, void *arg)
+{
+    struct net *n = arg;
+    const char *threads = getenv("THREADS");
+    struct nuc_span in = (n->cx = cx, nuc_read_file(cx, n->files[1]));
+    size_t count = threads && atoi(threads) > 1 ? (size_t)atoi(threads) : 1, sample = 0, each = 0, at = 0, written = 0;
+
+    open_net(n, count > 1 ? pthreadpool_create(count) : NULL);
+    uint32_t n_inputs = n->g->n_inputs, n_borders = n_inputs + n->g->n_outputs;
+    struct xnn_external_value *borders = nuc_alloc_array(cx, n_borders, sizeof *borders);
+    for (uint32_t i = 0; i < n_borders; i++) {
+        size_t size = bytes_of(n, i < n_inputs ? n->g->inputs[i] : n->g->outputs[i - n_inputs]);
+        borders[i] = (struct xnn_external_value){i, nuc_alloc(cx, size + XNN_EXTRA_BYTES)};
+        *(i < n_inputs ? &sample : &each) += size;
+    }
+    uint8_t *out = nuc_alloc(cx, sample > 0 ? in.size / sample * each : 0);
+    need(n, xnn_setup_runtime(n->runtime, n_borders, borders), "its inputs");
+    while (sample > 0 && in.size - at >= sample) {
+        struct timespec start, end;
+        for (uint32_t i = 0; i < n_inputs; at += bytes_of(n, n->g->inputs[i++]))
+            memcpy(borders[i].data, in.data + at, bytes_of(n, n->g->inputs[i]));
+        clock_gettime(CLOCK_MONOTONIC, &start);
+        need(n, xnn_invoke_runtime(n->runtime), "to run");
+        if (n->softmax)
+            softmax(n, borders[n_inputs].data);
+        clock_gettime(CLOCK_MONOTONIC, &end);
+        printf("inference %.3f\n",
+               (double)(end.tv_sec - start.tv_sec) * 1e6 + (double)(end.tv_nsec - start.tv_nsec) * 1e-3);
+        for (uint32_t i = n_inputs; i < n_borders; written += bytes_of(n, n->g->outputs[i++ - n_inputs]))
+            memcpy(out + written, borders[i].data, bytes_of(n, n->g->outputs[i - n_inputs]));
+    }
+    nuc_write_file(cx, n->files[2], (struct nuc_span){out, written});
+}
+
+int main(int argc, char **argv)
+{
+    struct nuc_context *cx = nuc_context_new(NULL);
+    struct net n = {.files = argv + 1};
+
+    if (argc != 4 || !cx) {
+        fprintf(stderr, "usage: peer_xnnpack MODEL.tflite INPUT OUTPUT\n");
+        return 2;
+    }
+    enum nuc_status status = nuc_try(cx, run, &n);
+    if (status != NUC_OK)
+        fprintf(stderr, "peer_xnnpack: %s\n", cx->message);
+    nuc_context_free(cx);
+    return status == NUC_OK ? 0 : 1;
+}
