@@ -36,10 +36,12 @@ static void express(struct nuc_job *j)
     const struct nuc_meta *outputs = nuc_output_metas(j->m->graph);
     if (for_npu && s->norms != NULL && s->norms->centred)
         nuc_centre_rows(j->m->graph);
-    if (for_npu)
+    if (for_npu) {
         changed = nuc_to_npu_forms(&support);
-    else if (!s->o.reference_compat && !s->o.no_quantize && nuc_rounds_on_cpu(s, NUC_OP_CONV2D))
+    } else if (!s->o.reference_compat && !s->o.no_quantize && nuc_rounds_on_cpu(s, NUC_OP_CONV2D)) {
         changed = nuc_to_forms(&support, nuc_cpu_conv_forms);
+        changed = nuc_to_forms(&support, nuc_cpu_move_forms) || changed;
+    }
     if (!s->o.reference_compat && nuc_split_group_conv(j->m->graph, for_npu ? &support : NULL)) {
         nuc_split_to_slices(j->m->graph);
         nuc_move_activation(j->m->graph);

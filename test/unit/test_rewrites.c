@@ -91,12 +91,22 @@ static void leave_unread_on_npu(struct nuc_graph *g)
     leave_unread_of(g, NULL);
 }
 
-static void to_cpu_convolutions(struct nuc_graph *g)
+static void to_cpu_forms(struct nuc_graph *g, const struct nuc_npu_form *forms)
 {
     const struct nuc_support s = {.g = g, .target = nuc_target_find(g->cx, "cortex-m33")};
 
-    if (nuc_to_forms(&s, nuc_cpu_conv_forms))
+    if (nuc_to_forms(&s, forms))
         nuc_refresh_layouts(g);
+}
+
+static void to_cpu_convolutions(struct nuc_graph *g)
+{
+    to_cpu_forms(g, nuc_cpu_conv_forms);
+}
+
+static void to_cpu_moves(struct nuc_graph *g)
+{
+    to_cpu_forms(g, nuc_cpu_move_forms);
 }
 
 static void split_groups(struct nuc_graph *g)
@@ -192,6 +202,7 @@ static const struct stage stages[] = {
     {.name = "unread", .run = leave_unread},
     {.name = "unread-npu", .run = leave_unread_on_npu},
     {.name = "cpu-convolutions", .run = to_cpu_convolutions},
+    {.name = "cpu-moves", .run = to_cpu_moves},
     {.name = "cpu-groups", .run = split_groups},
     {.name = "npu-groups", .run = split_groups_for_npu},
     {.name = "npu-norms", .run = to_npu_norms},

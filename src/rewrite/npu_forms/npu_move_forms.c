@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "npu/support/estimate.h"
+#include "npu/support/kernel_cycles.h"
 #include "rewrite/known.h"
 
 /* ---- cycles ---- */
@@ -702,22 +703,54 @@ static bool is_pad_to_join(const struct nuc_support *s, const struct nuc_node *n
            gains(s, node, calls_of_pad(node, pairs), cpu_operators_of_pad(node, pairs));
 }
 
+/*
+ * Its kernels take an index, and copies in other dim orders around it, for each dimension, or write what goes round piece
+ * by piece into an empty value; slices and concatenations are int8 in any order.
+ */
+static bool is_pad_to_join_on_cpu(const struct nuc_support *s, const struct nuc_node *node)
+{
+    const struct nuc_kernel_costs *c = &s->target->costs.int8;
+    const struct nuc_arg *pairs = pairs_of(node);
+
+    if (!is_real(node) || pairs == NULL || strcmp(mode_of(node), "constant") == 0)
+        return false;
+    if (is_circular(node))
+        return true;
+    struct nuc_meta in = *nuc_input_meta(node, NUC_SELF), out = node->vals[0];
+    in.dtype = out.dtype = NUC_I8;
+    const struct nuc_kernel_call cat = {.op = NUC_OP_CAT, .in = &in, .out = &out, .written = 1, .read = 1},
+                                 copy = {.op = NUC_OP_TO_DIM_ORDER_COPY, .out = &out, .written = 1};
+    uint64_t parts = pairs->count / 2 * nuc_kernel_call_cycles(c, &cat);
+    for (uint32_t i = 0; i < pairs->count; i++) {
+        struct nuc_meta piece = out;
+        const struct nuc_kernel_call slice = {.op = NUC_OP_SLICE, .in = &out, .out = &piece, .written = 1, .read = 1};
+        piece.sizes[out.rank - 1u - i / 2] = 1;
+        parts += (uint64_t)(pairs->u.ints[i] > 0 ? pairs->u.ints[i] : 0) * nuc_kernel_call_cycles(c, &slice);
+    }
+    return parts < pairs->count * nuc_kernel_call_cycles(c, &copy);
+}
+
 /* Elements of the input that come before and after what is left of it in a dimension. */
 static struct nuc_node *insert_around(struct nuc_graph *g, struct nuc_node *node, struct nuc_node *value, uint32_t dim,
                                       const int64_t *pair)
 {
     int64_t size = value->vals[0].sizes[dim], before = pair[0] > 0 ? pair[0] : 0, after = pair[1] > 0 ? pair[1] : 0;
-    struct nuc_node *parts[3];
+    bool reflects = strcmp(mode_of(node), "reflect") == 0;
+    struct nuc_node **parts = nuc_alloc_array(g->cx, (size_t)(before + after) + 1, sizeof(struct nuc_node *));
     uint32_t n = 0;
 
+    for (int64_t i = before; reflects && i > 0; i--)
+        parts[n++] = nuc_insert_part(g, node, value, dim, i, i + 1);
     if (before > 0 && is_circular(node))
         parts[n++] = nuc_insert_part(g, node, value, dim, size - before, size);
-    else if (before > 0)
+    else if (before > 0 && !reflects)
         parts[n++] = insert_times(g, node, nuc_insert_part(g, node, value, dim, 0, 1), dim, before);
     parts[n++] = value;
+    for (int64_t i = 1; reflects && i <= after; i++)
+        parts[n++] = nuc_insert_part(g, node, value, dim, size - 1 - i, size - i);
     if (after > 0 && is_circular(node))
         parts[n++] = nuc_insert_part(g, node, value, dim, 0, after);
-    else if (after > 0)
+    else if (after > 0 && !reflects)
         parts[n++] = insert_times(g, node, nuc_insert_part(g, node, value, dim, size - 1, size), dim, after);
     return insert_joined(g, node, parts, n, dim);
 }
@@ -812,5 +845,11 @@ const struct nuc_npu_form nuc_move_forms[] = {
      * restored afterwards. */
     {NUC_OPS(NUC_OP_TO_DTYPE, NUC_OP_TO_DTYPE_LAYOUT, NUC_OP_CLONE, NUC_OP_CONTIGUOUS), to_copy_source,
      is_droppable_copy},
+    {.build = NULL},
+};
+
+const struct nuc_npu_form nuc_cpu_move_forms[] = {
+    {NUC_OPS(NUC_OP_INDEX), to_bent_pad, is_bent},
+    {NUC_OPS(NUC_OP_PAD), to_joined_pad, is_pad_to_join_on_cpu},
     {.build = NULL},
 };
