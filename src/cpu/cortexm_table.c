@@ -9,6 +9,7 @@
 #include "cpu/cortexm_site.h"
 #include "device/base/sampled.h"
 #include "eval/eval.h"
+#include "host/numbers.h"
 #include "ir/op_list.h"
 
 #define TABLE_SIZE 256
@@ -196,13 +197,19 @@ bool nuc_cm_is_table(struct nuc_cm *c, struct nuc_node *node)
 
 /* ---- computing ---- */
 
-static double number_of(struct nuc_graph *g, const struct nuc_node *node)
+/* The first element; NULL: it is not known. */
+static const void *element_of(struct nuc_graph *g, const struct nuc_node *node)
 {
     void *computed = NULL;
     const void *bytes = nuc_is_static(node) ? nuc_const_contiguous(g, node) : NULL;
 
-    if (bytes == NULL && nuc_eval_constant(g, node, &computed))
-        bytes = computed;
+    return bytes == NULL && nuc_eval_constant(g, node, &computed) ? computed : bytes;
+}
+
+static double number_of(struct nuc_graph *g, const struct nuc_node *node)
+{
+    const void *bytes = element_of(g, node);
+
     if (bytes == NULL)
         return 0.0;
     switch ((int)node->vals[0].dtype) {
@@ -245,11 +252,11 @@ static struct nuc_node *counterpart(struct copying *k, const struct nuc_node *no
     }
     if (!is_number(node))
         return k->x;
-    double number = number_of(k->v->c->g, node);
-    float value = (float)number;
-    bool truth = number > 0, is_truth = node->vals[0].dtype == NUC_BOOL;
-    struct nuc_meta one = nuc_meta_make(is_truth ? NUC_BOOL : NUC_F32, (int64_t[]){1}, 1);
-    return nuc_add_constant(k->table, "number", &one, is_truth ? (const void *)&truth : &value);
+    enum nuc_dtype dtype = node->vals[0].dtype;
+    const void *element = nuc_is_floating(dtype) ? NULL : element_of(k->v->c->g, node);
+    float value = (float)number_of(k->v->c->g, node);
+    struct nuc_meta one = nuc_meta_make(element != NULL ? dtype : NUC_F32, (int64_t[]){1}, 1);
+    return nuc_add_constant(k->table, "number", &one, element != NULL ? element : &value);
 }
 
 static struct nuc_node *copy_node(struct copying *k, const struct nuc_node *node)
