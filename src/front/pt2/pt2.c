@@ -99,7 +99,11 @@ static enum nuc_input_kind input_kind(const struct nuc_json *spec)
         if (strcmp(nuc_torch_inputs[kind].kind, spec->key) == 0)
             return kind;
     }
-    nuc_json_fail(spec, NUC_UNSUPPORTED, "an input of this kind is not handled: pass tensors only");
+    nuc_json_fail(spec, NUC_UNSUPPORTED,
+                  strcmp(spec->key, "token") == 0
+                      ? "an operator does more than compute values, such as to check for errors: export without "
+                        "run_decompositions(), so that the message names it"
+                      : "an input of this kind is not handled: pass tensors only");
 }
 
 /* The field arg of a specification: {"name": ...}, for a user's value {"as_tensor": {"name": ...}}. */

@@ -32,12 +32,23 @@ static const struct {
     {"works on sparse or nested tensors: use dense ones", {"*sparse*", "_nested_*", "nested_*", "to_dense"}},
 };
 
+#define CALL_DECOMPOSITIONS "other operators express: call run_decompositions() on the exported program"
+
 /* What torch expresses by operators that are handled, as its table of decompositions has it. */
-static const char *const decomposed[] = {
-    "*_loss",         "binary_cross_entropy*", "chain_matmul",        "corrcoef", "cov",          "float_power",
-    "frobenius_norm", "linalg_vander",         "linalg_matrix_power", "*_copy",   "matrix_power", "renorm",
-    "trapz",          "special_softmax",       "special_log_softmax",
-};
+static const char *const decomposed[] = {"*_loss",
+                                         "binary_cross_entropy*",
+                                         "chain_matmul",
+                                         "corrcoef",
+                                         "cov",
+                                         "float_power",
+                                         "frobenius_norm",
+                                         "linalg_vander",
+                                         "linalg_matrix_power",
+                                         "*_copy",
+                                         "matrix_power",
+                                         "pad_sequence",
+                                         "renorm",
+                                         "trapz"};
 
 static bool matches(const char *const *patterns, size_t count, const char *base)
 {
@@ -57,13 +68,15 @@ static const char *reason_of(struct nuc_importer *im, const struct nuc_json *nod
         return "is not handled on complex numbers: compute it from z.real and z.imag";
     if (strcmp(name, "higher_order.while_loop") == 0)
         return "may go on for ever: write a fixed number of steps as a for loop or torch's scan()";
+    if (strncmp(name, "torch._functorch.", 17) == 0) /* an associative_scan, mapped over a dimension */
+        return CALL_DECOMPOSITIONS;
     if (strncmp(name, "aten.", 5) != 0)
         return "is not an operator of torch: replace it in the model by operators of torch";
     size_t length = strcspn(name + 5, ".");
     const char *base = nuc_format(cx, "%.*s", (int)length, name + 5);
 
     if (matches(decomposed, sizeof decomposed / sizeof decomposed[0], base))
-        return "other operators express: call run_decompositions() on the exported program";
+        return CALL_DECOMPOSITIONS;
     for (size_t i = 0; i < sizeof scopes / sizeof scopes[0]; i++) {
         if (matches(scopes[i].patterns, sizeof scopes[i].patterns / sizeof scopes[i].patterns[0], base))
             return scopes[i].reason;
