@@ -21,16 +21,24 @@ static void replace_items(struct nuc_graph *g, struct nuc_node *node, void *cons
     }
 }
 
-/*
- * Quantize and dequantize nodes of parameters stay: they say how the parameter is stored. Of operators without tensors,
- * positions are what masks and tables of indices are computed from.
- */
+/* Positions, which masks and tables of indices are computed from, and zeros of which parts are read: those that a model
+ * writes the others of. */
+static bool is_filled(const struct nuc_node *n)
+{
+    for (uint32_t i = 0; n->op == NUC_OP_ZEROS && i < n->n_users; i++) {
+        if (nuc_op_family(n->users[i]->op) == NUC_FAMILY_SLICE)
+            return true;
+    }
+    return n->op == NUC_OP_ARANGE;
+}
+
+/* Quantize and dequantize nodes of parameters stay: they say how the parameter is stored. */
 static bool is_foldable(const struct nuc_node *n)
 {
     struct nuc_cursor at = {0, 0};
 
     return nuc_is_call(n) && n->n_users > 0 && n->op != NUC_OP_GETITEM && n->op != NUC_OP_CALL_DELEGATE &&
-           !nuc_is_quantization(n) && n->n_vals > 0 && (n->op == NUC_OP_ARANGE || nuc_next_input(n, &at) != NULL);
+           !nuc_is_quantization(n) && n->n_vals > 0 && (is_filled(n) || nuc_next_input(n, &at) != NULL);
 }
 
 bool nuc_fold_constants(struct nuc_graph *g)
