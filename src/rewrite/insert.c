@@ -7,6 +7,7 @@
 
 #include "host/numbers.h"
 #include "ir/args.h"
+#include "ir/conv_args.h"
 #include "npu/layout/orders.h"
 #include "rewrite/recognize/written.h"
 
@@ -133,6 +134,31 @@ struct nuc_node *nuc_insert_with_dim(struct nuc_graph *g, struct nuc_node *node,
                                      int64_t dim)
 {
     return nuc_emit(g, node, op, node, NUC_ARGS(input, dim));
+}
+
+#define POOL(name) NUC_ARG(AVG_POOL1D, name) /* that of max_pool1d, too */
+
+struct nuc_node *nuc_insert_pool_of_rows(struct nuc_graph *g, struct nuc_node *node, enum nuc_op op)
+{
+    uint32_t last_list = node->op == NUC_OP_MAX_POOL1D ? NUC_ARG(MAX_POOL1D, dilation) : POOL(padding);
+    struct nuc_node *rows = nuc_insert_with_dim(g, node, NUC_OP_UNSQUEEZE, nuc_operand(g, node, NUC_SELF), -2);
+    struct nuc_node *pool = nuc_insert(g, node, op, node);
+    int64_t kernel;
+
+    nuc_conv_numbers(node, POOL(kernel_size), 1, 1, &kernel);
+    nuc_set_arg_node(pool, g, NUC_SELF, rows);
+    for (uint32_t i = POOL(kernel_size); i < node->n_args; i++) {
+        int64_t neutral = i == POOL(padding) ? 0 : 1, pair[2] = {neutral, 0};
+        nuc_copy_arg(g, pool, i, node, i);
+        if (i > last_list)
+            continue;
+        nuc_conv_numbers(node, i, 1, i == POOL(kernel_size) || i == POOL(stride) ? kernel : neutral, &pair[1]);
+        bool given = node->args[i].given;
+        nuc_set_arg_ints(pool, g, i, pair, 2);
+        pool->args[i].given = given || i == POOL(stride);
+    }
+    nuc_infer_shape(g, pool);
+    return pool;
 }
 
 struct nuc_node *nuc_insert_permute(struct nuc_graph *g, struct nuc_node *node, struct nuc_node *input,

@@ -97,6 +97,12 @@ struct nuc_node *nuc_insert_repeated(struct nuc_graph *g, struct nuc_node *node,
 struct nuc_node *nuc_insert_padded(struct nuc_graph *g, struct nuc_node *node, struct nuc_node *input,
                                    const int64_t *pads, uint32_t count);
 
+/*
+ * avg_pool1d or max_pool1d of [N, C, L] as the 2-D pooling `op` of [N, C, 1, L]. Lists of one element get a neutral one
+ * in front.
+ */
+struct nuc_node *nuc_insert_pool_of_rows(struct nuc_graph *g, struct nuc_node *node, enum nuc_op op);
+
 /* Sum over some dimensions, of which there is at least one. */
 struct nuc_node *nuc_insert_sum(struct nuc_graph *g, struct nuc_node *node, struct nuc_node *input, const int64_t *dims,
                                 uint32_t count, bool keepdim);

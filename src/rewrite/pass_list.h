@@ -57,7 +57,10 @@ bool nuc_materialize_divisors(struct nuc_graph *g);
 /* Division by a static tensor becomes multiplication, division in place too. */
 bool nuc_div_to_mul(struct nuc_graph *g);
 bool nuc_div_in_place_to_mul(struct nuc_graph *g);
-/* A 1-D convolution, transposed or not, or with padding "same" or "valid" or a computed weight, becomes a 2-D one. */
+/*
+ * A 1-D convolution, transposed or not, or with padding "same" or "valid" or a computed weight, becomes a 2-D one, and
+ * so does a 1-D pooling.
+ */
 bool nuc_conv1d_to_2d(struct nuc_graph *g);
 bool nuc_other_conv1d_to_2d(struct nuc_graph *g);
 /* What the same operator makes of the same values once more is read from the first one. */

@@ -143,6 +143,18 @@ static bool widen_quantized(struct nuc_graph *g, struct nuc_node *conv)
     return can;
 }
 
+/* So does a pooling, which may stand between convolutions. */
+static bool widen_pool(struct nuc_graph *g, struct nuc_node *pool)
+{
+    if (nuc_input_meta(pool, NUC_SELF)->rank != 3)
+        return false;
+    struct nuc_node *wide =
+        nuc_insert_pool_of_rows(g, pool, pool->op == NUC_OP_MAX_POOL1D ? NUC_OP_MAX_POOL2D : NUC_OP_AVG_POOL2D);
+    nuc_replace_uses(g, pool, insert_reshaped(g, pool, NUC_OP_SQUEEZE_DIM, wide), NULL);
+    nuc_remove_node(g, pool);
+    return true;
+}
+
 bool nuc_conv1d_to_2d(struct nuc_graph *g)
 {
     return nuc_rewrite_each(g, NUC_OPS(NUC_OP_CONV1D, NUC_OP_CONV_TRANSPOSE1D), widen_float);
@@ -150,7 +162,9 @@ bool nuc_conv1d_to_2d(struct nuc_graph *g)
 
 bool nuc_other_conv1d_to_2d(struct nuc_graph *g)
 {
-    return nuc_rewrite_each(g, NUC_OPS(NUC_OP_CONV1D, NUC_OP_CONV_TRANSPOSE1D, NUC_OP_CONV1D_PADDING), widen_any);
+    bool convs = nuc_rewrite_each(g, NUC_OPS(NUC_OP_CONV1D, NUC_OP_CONV_TRANSPOSE1D, NUC_OP_CONV1D_PADDING), widen_any);
+
+    return nuc_rewrite_each(g, NUC_OPS(NUC_OP_MAX_POOL1D, NUC_OP_AVG_POOL1D), widen_pool) || convs;
 }
 
 bool nuc_quantized_conv1d_to_2d(struct nuc_graph *g)

@@ -10,7 +10,6 @@
 #define MAX_SPATIAL 3
 
 #define CONV(name) NUC_ARG(CONVOLUTION, name)
-#define POOL(name) NUC_ARG(AVG_POOL1D, name) /* that of max_pool1d, too */
 
 static void set_numbers(struct nuc_graph *g, struct nuc_node *conv, uint32_t index, const struct nuc_node *node,
                         uint32_t from, int64_t fallback)
@@ -116,31 +115,11 @@ static struct nuc_node *to_padded_convolution(struct nuc_graph *g, struct nuc_no
     return without_batch(g, node, conv);
 }
 
-/*
- * avg_pool1d and max_pool1d of [N, C, L] are the 2-D pooling of [N, C, 1, L]. Lists of one element get a neutral one in
- * front.
- */
 static struct nuc_node *to_pool_of_rows(struct nuc_graph *g, struct nuc_node *node)
 {
-    bool is_max = node->op == NUC_OP_MAX_POOL1D;
-    uint32_t last_list = is_max ? NUC_ARG(MAX_POOL1D, dilation) : POOL(padding);
-    struct nuc_node *rows = nuc_insert_with_dim(g, node, NUC_OP_UNSQUEEZE, nuc_operand(g, node, NUC_SELF), -2);
-    struct nuc_node *pool = nuc_insert(g, node, is_max ? NUC_OP_MAX_POOL2D_INDICES : NUC_OP_AVG_POOL2D, node);
-    int64_t kernel;
+    const bool is_max = node->op == NUC_OP_MAX_POOL1D;
+    struct nuc_node *pool = nuc_insert_pool_of_rows(g, node, is_max ? NUC_OP_MAX_POOL2D_INDICES : NUC_OP_AVG_POOL2D);
 
-    nuc_conv_numbers(node, POOL(kernel_size), 1, 1, &kernel);
-    nuc_set_arg_node(pool, g, NUC_SELF, rows);
-    for (uint32_t i = POOL(kernel_size); i < node->n_args; i++) {
-        int64_t neutral = i == POOL(padding) ? 0 : 1, pair[2] = {neutral, 0};
-        nuc_copy_arg(g, pool, i, node, i);
-        if (i > last_list)
-            continue;
-        nuc_conv_numbers(node, i, 1, i == POOL(kernel_size) || i == POOL(stride) ? kernel : neutral, &pair[1]);
-        bool given = node->args[i].given;
-        nuc_set_arg_ints(pool, g, i, pair, 2);
-        pool->args[i].given = given || i == POOL(stride);
-    }
-    nuc_infer_shape(g, pool);
     if (is_max)
         pool = nuc_insert_getitem(g, node, pool, 0);
     return nuc_insert_with_dim(g, node, NUC_OP_SQUEEZE_DIM, pool, -2);
