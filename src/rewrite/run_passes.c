@@ -51,6 +51,7 @@ static const struct nuc_pass aten_passes[] = {
     {"split-to-slices-again", nuc_split_to_slices, BETTER},
     {"chunk-to-slices", nuc_chunk_to_slices, BETTER},
     {"fuse-linear-add", nuc_fuse_linear_add, BOTH},
+    {"fuse-add-behind-views", nuc_fuse_add_behind_views, BETTER},
     {"move-activation", nuc_move_activation, BOTH},
     {"materialize-divisors", nuc_materialize_divisors, AS_REFERENCE},
     {"div-to-mul", nuc_div_to_mul, BOTH},
