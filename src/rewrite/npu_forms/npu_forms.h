@@ -34,7 +34,7 @@ bool nuc_to_npu_forms(const struct nuc_support *s);
 /*
  * The same by some of them alone. nuc_row_forms are made in front of what decides where norms are computed, since norms
  * go to other places. Two are for the CPU: its int8 kernels of convolutions have two dimensions and take each group
- * apart, and pads of values that are there already are slices to it.
+ * apart, and pads of values that are there already, at once or in pieces, are slices to it.
  */
 bool nuc_to_forms(const struct nuc_support *s, const struct nuc_npu_form *forms);
 

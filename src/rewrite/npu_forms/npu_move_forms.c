@@ -819,6 +819,21 @@ static struct nuc_node *to_copy_source(struct nuc_graph *g, struct nuc_node *nod
     return nuc_operand(g, node, NUC_SELF);
 }
 
+/* Into a value in pieces, as decomposed archives have what goes round: constants first, of which parts are read. */
+static bool is_written_in_pieces(const struct nuc_support *s, const struct nuc_node *node)
+{
+    const struct nuc_node *into = nuc_arg_node(node, NUC_SELF);
+    bool again = false;
+
+    (void)s;
+    for (uint32_t i = 0; i < node->n_users; i++)
+        again = again || nuc_op_is_in(node->users[i]->op, NUC_OPS(NUC_OP_SLICE, NUC_OP_SLICE_SCATTER));
+    return is_real(node) && nuc_integer(node, NUC_ARG(SLICE_SCATTER, step), 1) == 1 &&
+           nuc_elements(nuc_input_meta(node, NUC_ARG(SLICE_SCATTER, src))) > 0 &&
+           ((again && nuc_is_static(into)) ||
+            joins_along(into, nuc_dim(node, NUC_ARG(SLICE_SCATTER, dim), 0, node->vals[0].rank)));
+}
+
 /* ---- the forms ---- */
 
 const struct nuc_npu_form nuc_move_forms[] = {
@@ -850,6 +865,9 @@ const struct nuc_npu_form nuc_move_forms[] = {
 
 const struct nuc_npu_form nuc_cpu_move_forms[] = {
     {NUC_OPS(NUC_OP_INDEX), to_bent_pad, is_bent},
+    {NUC_OPS(NUC_OP_SLICE_SCATTER), to_joined_slices, is_written_in_pieces},
+    {NUC_OPS(NUC_OP_SLICE), to_part_of_cat, is_part_of_cat},
+    {NUC_OPS(NUC_OP_CAT), to_flat_cat, is_cat_of_cats},
     {NUC_OPS(NUC_OP_PAD), to_joined_pad, is_pad_to_join_on_cpu},
     {.build = NULL},
 };
