@@ -352,26 +352,32 @@ static bool embed(factors *f, struct nuc_node *n)
 /* Each element of a result has the factor of those it is made of. */
 static bool pass(factors *f, struct nuc_node *n)
 {
-    const struct nuc_arg *a = nuc_arg_at(n, NUC_SELF);
-    uint32_t count = a->kind == NUC_ARG_NODES ? a->count : 1;
+    struct nuc_node *from = nuc_arg_node(n, NUC_SELF);
 
     for (uint32_t v = 0; v < n->n_vals; v++) {
-        struct nuc_channel_labels *out = NULL;
-        for (uint32_t i = 0; i < count; i++) {
-            struct nuc_node *from = a->kind == NUC_ARG_NODES ? a->u.nodes[i] : nuc_arg_node(n, NUC_SELF);
-            struct nuc_channel_labels *part = count > 1 ? labels_of(f, from) : any_labels_of(f, from);
-            struct nuc_axis_map map;
-            uint32_t filled_by_several = 0; /* dimensions */
-            if (part == NULL || !is_float(n, v) || !nuc_axis_map(n, v, NUC_SELF, i, &map))
-                return false;
-            for (uint32_t d = 0; d < NUC_MAX_RANK && d < n->vals[v].rank && count > 1; d++)
-                filled_by_several |= (uint32_t)(from->vals[0].sizes[d] != n->vals[v].sizes[d]) << d;
-            if (!nuc_is_same_place(&map, &from->vals[0], &n->vals[v]))
-                part = nuc_labels_follow(f->sets, part, &map, &from->vals[0], &n->vals[v], filled_by_several);
-            out = out == NULL ? part : nuc_labels_join(f->sets, out, part);
-        }
-        f->labels[n->id][v] = out;
+        struct nuc_channel_labels *labels = any_labels_of(f, from);
+        struct nuc_axis_map map;
+        if (labels == NULL || !is_float(n, v) || !nuc_axis_map(n, v, NUC_SELF, 0, &map))
+            return false;
+        if (!nuc_is_same_place(&map, &from->vals[0], &n->vals[v]))
+            labels = nuc_labels_follow(f->sets, labels, &map, &from->vals[0], &n->vals[v], 0);
+        f->labels[n->id][v] = labels;
     }
+    return true;
+}
+
+static bool concatenate(factors *f, struct nuc_node *n)
+{
+    const struct nuc_arg *list = nuc_arg_at(n, NUC_ARG(CAT, tensors));
+    uint32_t dim = (uint32_t)nuc_dim(n, NUC_ARG(CAT, dim), 0, n->vals[0].rank);
+    struct nuc_channel_labels **parts = nuc_alloc_array(f->g->cx, list->count, sizeof(struct nuc_channel_labels *));
+
+    for (uint32_t i = 0; i < list->count; i++) {
+        parts[i] = labels_of(f, list->u.nodes[i]);
+        if (parts[i] == NULL || !is_float(n, 0) || list->u.nodes[i]->vals[0].rank != n->vals[0].rank)
+            return false;
+    }
+    f->labels[n->id][0] = nuc_labels_concatenate(f->sets, parts, list, dim, &n->vals[0]);
     return true;
 }
 
@@ -509,7 +515,7 @@ static follower *const of_family[NUC_FAMILY_COUNT] = {
     [NUC_FAMILY_NORM] = normalize, [NUC_FAMILY_POOL] = pass,
     [NUC_FAMILY_RESIZE] = pass,    [NUC_FAMILY_VIEW] = pass,
     [NUC_FAMILY_PERMUTE] = pass,   [NUC_FAMILY_SLICE] = pass,
-    [NUC_FAMILY_COPY] = pass,      [NUC_FAMILY_CAT] = pass,
+    [NUC_FAMILY_COPY] = pass,      [NUC_FAMILY_CAT] = concatenate,
     [NUC_FAMILY_PAD] = pad,
 };
 

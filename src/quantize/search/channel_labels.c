@@ -197,6 +197,33 @@ struct nuc_channel_labels *nuc_labels_join(struct nuc_label_sets *s, const struc
 
 /* ---- through operators ---- */
 
+struct nuc_channel_labels *nuc_labels_concatenate(struct nuc_label_sets *s, struct nuc_channel_labels *const *parts,
+                                                  const struct nuc_arg *values, uint32_t dim,
+                                                  const struct nuc_meta *whole)
+{
+    int64_t sizes[NUC_MAX_RANK], before = 0;
+
+    for (uint32_t d = 0; d < whole->rank; d++) {
+        bool varies = d == dim && values->count > 1;
+        for (uint32_t i = 0; i < values->count && !varies; i++)
+            varies = parts[i]->sizes[d] != 1;
+        sizes[d] = varies ? whole->sizes[d] : 1;
+    }
+    struct nuc_channel_labels *out = make(s, whole->rank, sizes);
+    for (uint32_t i = 0; i < values->count; before += values->u.nodes[i++]->vals[0].sizes[dim]) {
+        struct nuc_channel_labels place = *out;
+        int64_t index[NUC_MAX_RANK] = {0};
+        place.sizes[dim] = sizes[dim] == 1 ? 1 : values->u.nodes[i]->vals[0].sizes[dim];
+        for (bool more = nuc_elements(&values->u.nodes[i]->vals[0]) > 0; more; more = next_index(&place, index)) {
+            const nuc_label label = parts[i]->at[nuc_labels_offset(parts[i], index)];
+            index[dim] += before;
+            out->at[nuc_labels_offset(out, index)] = label;
+            index[dim] -= before;
+        }
+    }
+    return out;
+}
+
 static uint32_t dims_between(uint32_t first, uint32_t end)
 {
     return (1u << end) - (1u << first);

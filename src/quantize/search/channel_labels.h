@@ -62,6 +62,11 @@ struct nuc_channel_labels *nuc_labels_even(struct nuc_label_sets *s, const struc
 struct nuc_channel_labels *nuc_labels_join(struct nuc_label_sets *s, const struct nuc_channel_labels *a,
                                            const struct nuc_channel_labels *b);
 
+/* Labels of values that lie one behind the other along a dimension of the whole. */
+struct nuc_channel_labels *nuc_labels_concatenate(struct nuc_label_sets *s, struct nuc_channel_labels *const *parts,
+                                                  const struct nuc_arg *values, uint32_t dim,
+                                                  const struct nuc_meta *whole);
+
 /* Offset in `at` of an element of the value. */
 size_t nuc_labels_offset(const struct nuc_channel_labels *l, const int64_t *index);
 
