@@ -331,15 +331,6 @@ static struct planner begin(struct nuc_context *cx, const struct nuc_plan_proble
     return p;
 }
 
-uint64_t nuc_plan_bound(struct nuc_context *cx, const struct nuc_plan_problem *problem)
-{
-    struct nuc_arena *outer = nuc_push_arena(cx);
-    uint64_t bound = begin(cx, problem).bound;
-
-    nuc_pop_arena(cx, outer);
-    return bound;
-}
-
 struct nuc_plan nuc_plan_memory(struct nuc_context *cx, const struct nuc_plan_problem *problem)
 {
     uint64_t *addresses = nuc_alloc_array(cx, problem->n + 1, sizeof *addresses);

@@ -66,9 +66,6 @@ struct nuc_plan {
  */
 struct nuc_plan nuc_plan_memory(struct nuc_context *cx, const struct nuc_plan_problem *problem);
 
-/* The bound alone. */
-uint64_t nuc_plan_bound(struct nuc_context *cx, const struct nuc_plan_problem *problem);
-
 /* ---- order of execution ---- */
 
 /*

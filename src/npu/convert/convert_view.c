@@ -6,7 +6,6 @@
  */
 #include <string.h>
 
-#include "algorithms/plan.h"
 #include "npu/convert/conversion.h"
 
 /* Whether the node's kernel can write its result in rows of that many bytes. */
@@ -364,44 +363,75 @@ static int32_t holder_of(const struct nuc_cv *cv, int32_t t, int32_t *holders)
     return holder;
 }
 
-/* Extends the life of the buffer of tensor `t` to step `now`. */
-static void touch(const struct nuc_cv *cv, int32_t t, uint32_t now, int32_t *holders, struct nuc_plan_range *ranges)
+/* The operators between which a buffer lives. */
+struct life {
+    uint32_t first, last;
+    uint64_t size; /* 0: it does not */
+};
+
+/* Buffers of scratch, and the operator at which most bytes of them are live, in the order of the model. */
+struct lives {
+    struct life *of;      /* by tensor with a buffer of its own */
+    int32_t *holders;     /* of holder_of() */
+    uint64_t *more, most; /* more: live at an operator than at the one before it */
+    uint32_t at;
+};
+
+static struct lives new_lives(struct nuc_cv *cv)
 {
-    int32_t holder = holder_of(cv, t, holders);
-    struct nuc_plan_range *r = &ranges[holder];
+    return (struct lives){.of = nuc_alloc_array(cv->cx, cv->graph->n_tensors, sizeof(struct life)),
+                          .holders = nuc_alloc_array(cv->cx, cv->graph->n_tensors, sizeof(int32_t)),
+                          .more = nuc_alloc_array(cv->cx, cv->graph->n_ops + (size_t)1, sizeof(uint64_t))};
+}
+
+static void touch(const struct nuc_cv *cv, int32_t t, uint32_t now, struct lives *l)
+{
+    int32_t holder = holder_of(cv, t, l->holders);
+    struct life *life = &l->of[holder];
 
     if (!nuc_cv_in_scratch(cv, holder))
         return;
-    if (r->size == 0)
-        *r = (struct nuc_plan_range){
-            .first = now, .size = (uint64_t)nuc_cv_bytes(cv, holder), .alignment = r->alignment};
-    r->last = now;
+    if (life->size == 0)
+        *life = (struct life){now, now, nuc_align_up((size_t)nuc_cv_bytes(cv, holder), NUC_MC_ALIGNMENT)};
+    life->last = now;
 }
 
-/* The most bytes of scratch live at one operator, in the order of the model. */
-static uint64_t peak(struct nuc_cv *cv)
+static void measure(const struct nuc_cv *cv, struct lives *l)
 {
     const struct nuc_lt_subgraph *g = cv->graph;
-    struct nuc_arena *outer = nuc_push_arena(cv->cx);
-    struct nuc_plan_range *ranges = nuc_alloc_array(cv->cx, g->n_tensors, sizeof *ranges);
-    int32_t *holders = nuc_alloc_array(cv->cx, g->n_tensors, sizeof *holders);
+    uint64_t live = 0;
 
-    memset(holders, -1, g->n_tensors * sizeof *holders);
-    for (uint32_t t = 0; t < g->n_tensors; t++)
-        ranges[t].alignment = NUC_MC_ALIGNMENT;
+    memset(l->of, 0, g->n_tensors * sizeof *l->of);
+    memset(l->holders, -1, g->n_tensors * sizeof *l->holders);
+    memset(l->more, 0, (g->n_ops + (size_t)1) * sizeof *l->more);
     for (uint32_t i = 0; i < g->n_ops; i++) {
         if (cv->nodes[i].dropped)
             continue;
-        touch(cv, cv->nodes[i].input, i, holders, ranges);
-        touch(cv, cv->nodes[i].output, i, holders, ranges);
+        touch(cv, cv->nodes[i].input, i, l);
+        touch(cv, cv->nodes[i].output, i, l);
         for (uint32_t k = 1; k < nuc_cv_n_operands(&cv->nodes[i]); k++) {
             if (g->ops[i].inputs[k] >= 0)
-                touch(cv, g->ops[i].inputs[k], i, holders, ranges);
+                touch(cv, g->ops[i].inputs[k], i, l);
         }
     }
-    uint64_t most = nuc_plan_bound(cv->cx, &(struct nuc_plan_problem){.ranges = ranges, .n = g->n_tensors});
-    nuc_pop_arena(cv->cx, outer);
-    return most;
+    for (uint32_t t = 0; t < g->n_tensors; t++) {
+        l->more[l->of[t].first] += l->of[t].size;
+        l->more[l->of[t].last + 1] -= l->of[t].size;
+    }
+    l->most = 0;
+    for (uint32_t i = 0; i < g->n_ops; i++) {
+        live += l->more[i];
+        l->at = live > l->most ? i : l->at;
+        l->most = live > l->most ? live : l->most;
+    }
+}
+
+/* Without a view the bytes that most are live with can become fewer only where it lies in some of them. */
+static bool may_save(const struct nuc_cv *cv, int32_t view, struct lives *l)
+{
+    const struct life *life = &l->of[holder_of(cv, view, l->holders)];
+
+    return life->size > 0 && life->first <= l->at && l->at <= life->last;
 }
 
 /* A slice or turned value that is read where it lies needs no operator. */
@@ -453,15 +483,20 @@ void nuc_cv_make_views(struct nuc_cv *cv)
     }
     /* Takes back, the last first, each view without which less memory is live at the peak, if others stay readable. */
     uint32_t n = n_views;
-    uint64_t now = peak(cv);
+    struct lives now = new_lives(cv), without = new_lives(cv);
+    measure(cv, &now);
     while (n-- > 0) {
         struct nuc_cv_tensor *t = &cv->tensors[views[n]];
         int32_t alias = t->alias;
+        if (!may_save(cv, views[n], &now))
+            continue;
         set_dropped(cv, views[n], false);
         leave_alias(cv, views[n]);
-        uint64_t without = peak(cv);
-        if (without < now && (cv->revision_3 || are_usable(cv, views[n]))) {
+        measure(cv, &without);
+        if (without.most < now.most && (cv->revision_3 || are_usable(cv, views[n]))) {
+            struct lives before = now;
             now = without;
+            without = before;
             continue;
         }
         set_alias(cv, views[n], alias);
