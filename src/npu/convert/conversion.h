@@ -276,8 +276,11 @@ void nuc_cv_merge(struct nuc_cv *cv);
  */
 void nuc_cv_find_functions(struct nuc_cv *cv);
 
-/* convert_read.c: whether the node can read its operands where they lie. */
-bool nuc_cv_reads_all(const struct nuc_cv *cv, const struct nuc_cv_node *n);
+/*
+ * convert_read.c: whether the node can do its work where `tensor` lies now, an operand or its result: read all operands
+ * where they lie, but for a concatenation, which reads one whatever the others are.
+ */
+bool nuc_cv_can_use(const struct nuc_cv *cv, const struct nuc_cv_node *n, int32_t tensor);
 /* The pitch of the rows a tensor lies in, 0: without gaps. */
 int32_t nuc_cv_in_pitch(const struct nuc_cv *cv, int32_t tensor);
 

@@ -328,8 +328,10 @@ static bool can_read(const struct nuc_cv *cv, const struct nuc_cv_node *n, int32
     return nuc_cv_find_place(cv, tensor, &place) && (place.layout.row == 0 || reads_rows(cv, n, tensor, &place.layout));
 }
 
-bool nuc_cv_reads_all(const struct nuc_cv *cv, const struct nuc_cv_node *n)
+bool nuc_cv_can_use(const struct nuc_cv *cv, const struct nuc_cv_node *n, int32_t tensor)
 {
+    if (n->op->code == NUC_LT_CONCATENATION && tensor != n->output)
+        return can_read(cv, n, tensor);
     if (!can_read(cv, n, n->input))
         return false;
     for (uint32_t k = 1; k < nuc_cv_n_operands(n); k++) {

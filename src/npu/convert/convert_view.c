@@ -176,7 +176,7 @@ static bool is_usable(const struct nuc_cv *cv, int32_t t)
 {
     for (uint32_t i = cv->views->from[t]; i < cv->views->from[t + 1]; i++) {
         const struct nuc_cv_node *n = &cv->nodes[cv->views->nodes[i]];
-        if (!n->dropped && !nuc_cv_reads_all(cv, n))
+        if (!n->dropped && !nuc_cv_can_use(cv, n, t))
             return false;
     }
     return true;
