@@ -213,6 +213,7 @@ void bench_calls(struct nuc_context *cx, const struct bench_model *m, const stru
     const struct nuc_npu_memory memory = {
         .inputs = m->inputs, .outputs = m->outputs, .scratch = m->outputs[m->image->n_outputs], .weights = m->weights};
     double times[CALL_RUNS];
+    struct nuc_mc_result result;
     uint32_t failed;
 
     (void)cx;
@@ -228,6 +229,8 @@ void bench_calls(struct nuc_context *cx, const struct bench_model *m, const stru
             double start = bench_now();
             if (!npu->host || !npu_host_call(npu->host, i, &memory, &r))
                 nuc_npu_run(&one, &memory, NULL, NULL, &failed);
+            else if (r.call.opcode & NUC_MC_TABLE && nuc_mc_result_of(&r, &result))
+                npu_host_table(npu->host, &memory, &result, nuc_mc_table_at(one.calls));
             times[k] = bench_now() - start;
         }
         struct bench_times t = bench_summary(times, CALL_RUNS);
