@@ -151,7 +151,7 @@ host() {
     has_avx512=
     "$build/bench/bench" --path avx512vnni --milliseconds 1 --passes 1 "$models" >/dev/null 2>&1 && has_avx512=1
     set -- --threads 1,2
-    if [ -n "${PEER:-}" ]; then set -- "$@" --peer "$PEER"; else left_out "the peer of the host: PEER names none"; fi
+    if [ -n "${PEER:-}" ]; then set -- "$@" --peer "$PEER"; else left_out "the peer of the host: peer_xnnpack was not built, and PEER names none"; fi
     if run_host "$work/best" --path best "$@"; then host_table "$work/best"; else failed "bench $*"; fi
     [ -n "$has_avx512" ] || return
     set -- --path avx2,plain
