@@ -31,7 +31,7 @@ static const struct work_case work_cases[] = {
          "16, 3, 3, 3") "%r = edge.aten.convolution.default(%x, %w, none, [1, 1], [0, 0], [1, 1], false, [0, 0], 1) : "
                         "float32[1, 16, 4, 4]\n%output = output([%r])\n",
      6912, 4600 + 256 * 72 / 64 + (108 + 256 + 432 + 192 + 7) / 8,
-     CYCLES(2500 + 0.8 * 6912 + 14 * 256 + 155 * 16 + 1.8 * 432), 1200 + 6912 * 26},
+     CYCLES(2500 + 0.7 * 6912 + 13.7 * 256 + 130 * 16 + 2 * 432 + 2.3 * 16 * 27), 1200 + 6912 * 26},
     /* every one of 8 * 1 * 16 inputs goes to 16 * 4 outputs, which no other one goes to */
     {PLACE("x", "1, 8, 1, 16") PLACE(
          "w",
@@ -43,8 +43,8 @@ static const struct work_case work_cases[] = {
          "w",
          "8, 1, 3, 3") "%r = edge.aten.convolution.default(%x, %w, none, [1, 1], [0, 0], [1, 1], false, [0, 0], 8) : "
                        "float32[1, 8, 4, 4]\n%output = output([%r])\n",
-     1152, 4600 + 1152 / 8 + (288 + 128 + 72 + 96) / 8, CYCLES(4100 + 1.95 * 1152 + 1.7 * 288 + 225 * 8),
-     1200 + 1152 * 26},
+     1152, 4600 + 1152 / 8 + (288 + 128 + 72 + 96) / 8,
+     CYCLES(6300 + 1.75 * 128 * 6 + 8.1 * 128 + 1.77 * 288 + 197 * 8), 1200 + 1152 * 26},
     {PLACE("x", "2, 32") "%r = edge.aten._softmax.default(%x, 1, false) : float32[2, 32]\n%output = output([%r])\n", 0,
      4600 + 64 * 16 / 8 + 128 / 8, 3300 + 64 * 75, 1200 + 64 * 200},
     {PLACE("x", "2, 30") PLACE("w", "30, 4") "%r = edge.aten.mm.default(%x, %w) : float32[2, 4]\n%output = "
@@ -58,7 +58,7 @@ static const struct work_case work_cases[] = {
      0},
     {PLACE("x", "1, 8, 4, 4") "%r = edge.aten.avg_pool2d.default(%x, [2, 2], [2, 2]) : float32[1, 8, 2, 2]\n%output = "
                               "output([%r])\n",
-     0, 4600 + 4 * 32 / 8 + (128 + 32) / 8, CYCLES(1100 + 2.1 * 128 + 19.5 * 32), 1200 + 4 * 32 * 30},
+     0, 4600 + 4 * 32 / 8 + (128 + 32) / 8, CYCLES(2000 + 2.26 * 128 + 14 * 32 + 65 * 4), 1200 + 4 * 32 * 30},
     /* 5 steps of 2 samples: 3 gates of 3 units in 2 directions, 4 inputs and 3 states each */
     {PLACE("x", "5, 2, 4") PLACE("h", "2, 2, 3") PLACE("w", "9, 4")
          PLACE("u", "9, 3") "%r = edge.aten.gru.input(%x, %h, [%w, %u, %w, %u], false, 1, 0.0, false, true, false) : "

@@ -235,7 +235,8 @@ static void search_ends(struct nuc_context *cx, void *arg)
 
 /* ---- cycles ---- */
 
-/* Instructions of whole layers of MLPerf Tiny's vww and resnet8, as bench/m33/bench.sh counts them. */
+/* Instructions of whole layers of MLPerf Tiny's vww and resnet8 and of two others, as bench/m33/bench.sh counts them.
+ */
 struct counted {
     const char *weight, *input, *window, *groups;
     enum nuc_op op;
@@ -249,6 +250,8 @@ static const struct counted counts[] = {
     {"32, 16, 1, 1", "16, 24, 24", "[1, 1], [0, 0], [1, 1]", "1", NUC_OP_CORTEXM_CONV2D, 389094},
     {"8, 1, 3, 3", "8, 48, 48", "[1, 1], [1, 1], [1, 1]", "8", NUC_OP_CORTEXM_DEPTHWISE, 351653},
     {"32, 1, 3, 3", "32, 24, 24", "[1, 1], [1, 1], [1, 1]", "32", NUC_OP_CORTEXM_DEPTHWISE, 377736},
+    {"16, 1, 5, 5", "16, 16, 16", "[1, 1], [2, 2], [1, 1]", "16", NUC_OP_CORTEXM_DEPTHWISE, 167864},
+    {"3, 3, 1, 1", "3, 32, 32", "[1, 1], [0, 0], [1, 1]", "1", NUC_OP_CORTEXM_CONV2D, 150275},
 };
 
 static void cycles_of_kernel(struct nuc_context *cx, void *arg)

@@ -215,15 +215,14 @@ static double litert_products(const struct nuc_view_method *m, enum nuc_op op, s
     return nuc_litert_products(op, held[0] / row, held);
 }
 
-static double elements_together(const struct nuc_view_method *m, const struct nuc_meta *out,
-                                const struct nuc_view_value *order)
+/* How many there are; 0: no list of ints, or a longer one. */
+static uint32_t take_ints(const struct nuc_view_method *m, const struct nuc_view_value *list, int64_t out[NUC_MAX_RANK])
 {
-    int64_t dims[NUC_MAX_RANK] = {0};
-    uint32_t count = order->kind == NUC_VALUE_INTS && order->u.list.count <= NUC_MAX_RANK ? order->u.list.count : 0;
+    uint32_t count = list->kind == NUC_VALUE_INTS && list->u.list.count <= NUC_MAX_RANK ? list->u.list.count : 0;
 
     for (uint32_t i = 0; i < count; i++)
-        dims[i] = m->values[nuc_view_int(order->u.list, i)].u.i;
-    return nuc_elements_together(out, dims, count);
+        out[i] = m->values[nuc_view_int(list->u.list, i)].u.i;
+    return count;
 }
 
 /* 0: it is none of these. */
@@ -249,6 +248,7 @@ static uint64_t call_cycles(struct nuc_context *cx, const struct nuc_kernel_cost
         return 0;
     call.out = &out;
     call.products = work->macs >= 0 ? work->macs : work->windows;
+    int64_t numbers[NUC_MAX_RANK];
     double edge;
     if (call.op == NUC_OP_INDEX_PUT && args.count > NUC_ARG(INDEX_PUT, values))
         call.products = tensor_size(arg(m, args, NUC_ARG(INDEX_PUT, values)), &edge, &edge);
@@ -257,8 +257,12 @@ static uint64_t call_cycles(struct nuc_context *cx, const struct nuc_kernel_cost
     const double of_litert = litert_products(m, call.op, args);
     call.products = of_litert > 0 ? of_litert : call.products;
     if (nuc_int8_op(call.op) == NUC_OP_CORTEXM_TRANSPOSE)
-        call.together = elements_together(m, &out, arg(m, args, 1));
+        call.together = nuc_elements_together(&out, numbers, take_ints(m, arg(m, args, 1), numbers));
     call.again = channels_again(view, &call, args);
+    if (work->conv && args.count > NUC_ARG(CORTEXM_CONV2D, dilation)) {
+        if (take_ints(m, arg(m, args, NUC_ARG(CORTEXM_CONV2D, dilation)), numbers) == 2)
+            call.parts = nuc_dilated_parts(&out, numbers[0], numbers[1]);
+    }
     return nuc_kernel_call_cycles(c, &call);
 }
 

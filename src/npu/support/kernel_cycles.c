@@ -22,21 +22,23 @@ struct fit {
 };
 
 static const struct fit windows = {
-    .call = 2500, .product = 0.8, .written = 14, .pixel = 155, .weight = 1.8, .scalar = 20}; /* 29 % */
+    .call = 2500, .product = 0.7, .written = 13.7, .read = 2.3, .pixel = 130, .weight = 2, .scalar = 20}; /* 24 % */
 static const struct fit pointwise = {
-    .call = 3000, .product = 0.75, .written = 9.5, .pixel = 10, .weight = 1.4, .scalar = 21.5};  /* 29 % */
+    .call = 3000, .product = 0.75, .written = 9.5, .pixel = 10, .weight = 1.4, .scalar = 21.5}; /* 29 % */
+/* The same, of rows of weights that begin within words. */
+static const struct fit pointwise_unaligned = {
+    .call = 4000, .product = 0.51, .written = 11.2, .read = 7.8, .pixel = 88, .scalar = 10};     /* 9 % */
 static const struct fit few_pixels = {.call = 2600, .product = 1.2, .written = 38, .scalar = 5}; /* 11 % */
 /* The same, of rows of weights that begin within words. */
 static const struct fit few_unaligned = {.call = 2600, .product = 1.93, .written = 60, .scalar = 4}; /* 6 % */
 /* Of several groups; a run is a tap of a pixel. */
 static const struct fit grouped = {
     .call = 2500, .product = 0.8, .written = 14, .run = 115, .scalar = 20}; /* 30 %; 80 % of one tap */
-static const struct fit depthwise_3x3 = {
-    .call = 4100, .product = 1.95, .read = 1.7, .channel = 225, .scalar = 30.5}; /* 31 % */
-static const struct fit depthwise_else = {
-    .call = 10800, .product = 1.36, .written = 9.9, .channel = 345, .scalar = 30}; /* 26 % */
+/* Of channels four at a time; a product is of two places one below the other. 3 x 3 less where a ReLU follows. */
+static const struct fit depthwise_fours = {
+    .call = 6300, .product = 1.75, .written = 8.1, .read = 1.77, .channel = 197, .scalar = 30.5}; /* 21 % */
 static const struct fit depthwise_of_one = {
-    .call = 8000, .product = 1.36, .pixel = 192, .channel = 26, .scalar = 28}; /* 42 % */
+    .call = 3000, .product = 1.15, .written = 10, .pixel = 90, .channel = 26, .scalar = 28}; /* 18 % */
 /* More taps than its kernel for one channel takes: in plain C. */
 static const struct fit depthwise_of_many = {.call = 20000, .product = 32, .scalar = 3}; /* of one call */
 
@@ -90,11 +92,17 @@ enum form {
     FRAMES,   /* of sound: samples of all windows */
     PIXELS,   /* of a frame, one for each value: what is no result as it stands is read */
     SAMPLES,  /* of a function: a product for each value between those of octaves */
+    FOURS,    /* channels, four at a time */
+    REPEATED, /* rows of the last dimension that are not taken apart */
 };
 
 /* A row that vectors move, and one of bytes side by side that they leave to plain C. */
 #define LEAST_MOVED 8
 #define MOST_TOGETHER 16
+
+/* Elements of a run that is moved by rows of the dimension around it, and what one takes of any other run. */
+#define SHORT_RUN 4
+#define OF_SHORT_RUN 7
 
 static const struct row {
     const enum nuc_op *ops;
@@ -109,7 +117,7 @@ static const struct row {
      {.call = 1750, .product = 1.19, .written = 11, .read = 2.2, .scalar = 5.4}}, /* 20 % */
     {NUC_OPS(NUC_OP_CORTEXM_BATCH_MATMUL),
      PRODUCTS,
-     {.call = 950, .product = 1.5, .written = 37, .read = 5.7, .scalar = 4.5}},                          /* 35 % */
+     {.call = 1050, .product = 1.81, .written = 8.1, .run = 592, .scalar = 4.5}},                        /* 8 % */
     {NUC_OPS(NUC_OP_NUCLEON_LSTM), LAYER, {.call = 3000, .product = 1.3, .written = 77, .scalar = 5.3}}, /* 1 % */
     {NUC_OPS(NUC_OP_NUCLEON_RNN), LAYER, {.call = 3000, .product = 1.3, .written = 115, .scalar = 5.3}}, /* 3 % */
     {NUC_OPS(NUC_OP_NUCLEON_GRU), LAYER, {.call = 3000, .product = 1.15, .written = 97, .scalar = 5.3}}, /* 5 % */
@@ -140,8 +148,9 @@ static const struct row {
     {NUC_OPS(NUC_OP_NUCLEON_SQUARED_DIFFERENCE), VALUES, {.call = 1500, .written = 60, .scalar = 3}},
     {NUC_OPS(NUC_OP_CORTEXM_MUL, NUC_OP_NUCLEON_PRELU),
      VALUES,
-     {.call = 1450, .written = 14.5, .scalar = 22}},                                  /* 25 % */
-    {NUC_OPS(NUC_OP_CORTEXM_DIV), VALUES, {.call = 970, .written = 46, .scalar = 5}}, /* 2 % */
+     {.call = 1450, .written = 14.5, .scalar = 22}},                                       /* 25 % */
+    {NUC_OPS(NUC_OP_CORTEXM_DIV), VALUES, {.call = 970, .written = 54, .scalar = 5}},      /* 15 % */
+    {NUC_OPS(NUC_OP_NUCLEON_COMPARE), VALUES, {.call = 1000, .written = 87, .scalar = 2}}, /* 2 % */
     {NUC_OPS(NUC_OP_CORTEXM_MINIMUM, NUC_OP_CORTEXM_MAXIMUM),
      VALUES,
      {.call = 1000, .written = 12.4, .scalar = 1.2}}, /* of one call */
@@ -153,14 +162,15 @@ static const struct row {
      {.call = 1160, .written = 10, .scalar = 15.8}},                                           /* 3 % */
     {NUC_OPS(NUC_OP_CORTEXM_DEQUANTIZE), VALUES, {.call = 910, .written = 9, .scalar = 10.8}}, /* 3 % */
     {NUC_OPS(NUC_OP_CORTEXM_AVG_POOL2D, NUC_OP_NUCLEON_AVG_POOL2D),
-     VALUES,
-     {.call = 1100, .product = 2.1, .written = 19.5, .scalar = 18}}, /* 67 %: 6 channels */
+     FOURS,
+     {.call = 2000, .product = 2.26, .written = 14, .pixel = 65, .scalar = 18}}, /* 20 % */
     {NUC_OPS(NUC_OP_CORTEXM_MAX_POOL2D),
-     VALUES,
-     {.call = 1000, .product = 1.88, .written = 15, .scalar = 2}},                                   /* 21 % */
+     FOURS,
+     {.call = 490, .product = 2.37, .written = 7, .pixel = 83, .scalar = 2}},                        /* 3 % */
     {NUC_OPS(NUC_OP_NUCLEON_SUM), VALUES, {.call = 1440, .written = 145, .read = 6.3, .scalar = 2}}, /* 29 % */
-    {NUC_OPS(NUC_OP_CORTEXM_SOFTMAX), VALUES, {.call = 3300, .written = 75, .scalar = 4.6}},   /* 53 %: by the values */
-    {NUC_OPS(NUC_OP_NUCLEON_LOG_SOFTMAX), VALUES, {.call = 4200, .written = 69, .scalar = 8}}, /* 1 % */
+    {NUC_OPS(NUC_OP_NUCLEON_VAR), VALUES, {.call = 1300, .written = 330, .read = 5, .scalar = 8}},   /* 2 % */
+    {NUC_OPS(NUC_OP_CORTEXM_SOFTMAX), VALUES, {.call = 3300, .written = 75, .scalar = 4.6}}, /* 53 %: by the values */
+    {NUC_OPS(NUC_OP_NUCLEON_LOG_SOFTMAX), ROWS, {.call = 3600, .written = 40.8, .run = 66, .scalar = 8}}, /* 3 % */
     {NUC_OPS(NUC_OP_NUCLEON_LAYER_NORM, NUC_OP_NUCLEON_RMS_NORM),
      ROWS,
      {.call = 900, .written = 23, .run = 188, .scalar = 21}},                                    /* 5 % */
@@ -184,11 +194,15 @@ static const struct row {
     {NUC_OPS(NUC_OP_TO_DIM_ORDER_COPY),
      VALUES,
      {.call = 3600, .written = 8.6, .scalar = 4.7}}, /* 67 %: a few values each */
-    {NUC_OPS(NUC_OP_CORTEXM_TRANSPOSE), ORDER, {.call = 1930, .written = 5.1, .run = 3.8, .scalar = 4}}, /* 61 % */
-    {NUC_OPS(NUC_OP_EXPAND), ORDER, {.call = 520, .written = 1.5, .run = 14.8, .scalar = 2}},            /* 85 % */
-    {NUC_OPS(NUC_OP_SLICE, NUC_OP_CAT), PARTS, {.call = 2300, .written = 1, .run = 38, .scalar = 4}},    /* 35 % */
-    {NUC_OPS(NUC_OP_CORTEXM_PAD), PARTS, {.call = 1560, .written = 1.2, .run = 48, .scalar = 1.4}},      /* 5 % */
-    {NUC_OPS(NUC_OP_EMBEDDING), VALUES, {.call = 1350, .written = 6.2, .scalar = 1.4}},                  /* 1 % */
+    {NUC_OPS(NUC_OP_CORTEXM_TRANSPOSE), ORDER, {.call = 950, .written = 4.2, .run = 3.4, .scalar = 4}}, /* 27 % */
+    {NUC_OPS(NUC_OP_EXPAND), REPEATED, {.call = 520, .written = 1.5, .run = 38, .scalar = 2}},          /* 24 % */
+    {NUC_OPS(NUC_OP_EXPAND), VALUES, {.call = 520, .written = 8.6, .scalar = 2}},                       /* 20 % */
+    {NUC_OPS(NUC_OP_FLIP), VALUES, {.call = 1000, .written = 3.7, .scalar = 2}}, /* of rows of 16 and 32 */
+    {NUC_OPS(NUC_OP_INDEX, NUC_OP_INDEX_SELECT), VALUES, {.call = 1000, .written = 6, .scalar = 2}},  /* 38 % */
+    {NUC_OPS(NUC_OP_GATHER), VALUES, {.call = 1000, .written = 64, .scalar = 2}},                     /* of one call */
+    {NUC_OPS(NUC_OP_SLICE, NUC_OP_CAT), PARTS, {.call = 2300, .written = 1, .run = 38, .scalar = 4}}, /* 35 % */
+    {NUC_OPS(NUC_OP_CORTEXM_PAD), PARTS, {.call = 1560, .written = 1.2, .run = 48, .scalar = 1.4}},   /* 5 % */
+    {NUC_OPS(NUC_OP_EMBEDDING), VALUES, {.call = 1350, .written = 6.2, .scalar = 1.4}},               /* 1 % */
     {NUC_OPS(NUC_OP_INDEX_PUT),
      VALUES,
      {.call = 3200, .product = 50, .written = 0.8, .scalar = 1.4}}, /* 17 %: a product for each value that is put */
@@ -259,8 +273,10 @@ static const struct row real_kernels[] = {
     {NUC_OPS(NUC_OP_SIGNAL_FEATURES),
      FRAMES,
      {.call = 1000, .product = 104, .scalar = 2}}, /* 6 %: of 480 samples in a transform of 512, of 256 in one of 256 */
-    {NUC_OPS(NUC_OP_SIGNAL_MICRO), VALUES, {.call = 1000, .read = 178, .scalar = 2}},  /* of 480 samples every 320 */
-    {NUC_OPS(NUC_OP_CONVOLUTION), VOLUME, {.call = 2000, .product = 75, .scalar = 8}}, /* 15 % */
+    {NUC_OPS(NUC_OP_SIGNAL_MICRO), VALUES, {.call = 1000, .read = 178, .scalar = 2}},     /* of 480 samples every 320 */
+    {NUC_OPS(NUC_OP_CONVOLUTION), VOLUME, {.call = 2000, .product = 75, .scalar = 8}},    /* 15 % */
+    {NUC_OPS(NUC_OP_CUMSUM), VALUES, {.call = 700, .written = 14, .scalar = 8}},          /* 2 % */
+    {NUC_OPS(NUC_OP_SLICE_SCATTER), VALUES, {.call = 1000, .written = 5, .scalar = 1.5}}, /* 60 %: by what is written */
 };
 
 static const enum nuc_op *const depthwise =
@@ -324,9 +340,37 @@ static const struct fit *fit_of_vectors(const struct nuc_kernel_call *call, stru
                                                    : &vector_few_pixels;
 }
 
-static const struct fit *fit_of_conv(const struct nuc_kernel_call *call, double pixels)
+#define FOUR 4
+#define MOST_PLACES 8 /* side by side that the loops of device/kernels/dsp/dsp_windows.h take */
+
+static double in_fours(int64_t channels)
+{
+    return channels > 0 ? (double)((channels + FOUR - 1) / FOUR * FOUR) / (double)channels : 1;
+}
+
+/* Words of two places, one below the other: half a word more than the rows of a kernel have, along one row of many. */
+static const struct fit *fit_of_fours(const struct nuc_kernel_call *call, const struct nuc_kernel_costs *costs,
+                                      struct work *w)
+{
+    double high = (double)call->weight->sizes[1], wide = (double)call->weight->sizes[2];
+    bool turned = call->weight->sizes[1] == 1 && call->in->sizes[2] == 1 && call->weight->sizes[2] > MOST_PLACES;
+    double words = turned ? (wide + 1) / 2 : (high + 1) / 2 * wide;
+    double places = turned ? words : wide, fours = in_fours(call->out->sizes[1]);
+
+    if (costs->scalar)
+        return &depthwise_fours;
+    w->channels *= call->parts > 1 ? call->parts : 1;
+    w->written *= fours;
+    w->read *= fours;
+    w->products = w->written * words * (places > MOST_PLACES ? 1.75 : 1);
+    return &depthwise_fours;
+}
+
+static const struct fit *fit_of_conv(const struct nuc_kernel_call *call, const struct nuc_kernel_costs *costs,
+                                     struct work *work)
 {
     const struct nuc_meta *w = call->weight;
+    double pixels = work->pixels;
 
     if (call->in->dtype == NUC_I16)
         return nuc_op_is_in(call->op, depthwise)
@@ -339,12 +383,13 @@ static const struct fit *fit_of_conv(const struct nuc_kernel_call *call, double 
     if (nuc_op_is_in(call->op, depthwise) && call->in->sizes[1] == 1)
         return w->sizes[1] * w->sizes[2] > NUC_ONE_CHANNEL_WINDOW ? &depthwise_of_many : &depthwise_of_one;
     if (nuc_op_is_in(call->op, depthwise))
-        return w->sizes[1] == 3 && w->sizes[2] == 3 ? &depthwise_3x3 : &depthwise_else;
+        return fit_of_fours(call, costs, work);
     if (call->in->sizes[1] > w->sizes[3])
         return &grouped;
     if (w->sizes[1] * w->sizes[2] > 1)
         return &windows;
-    return pixels > 2 ? &pointwise : w->sizes[3] % 4 == 0 ? &few_pixels : &few_unaligned;
+    bool aligned = w->sizes[3] % 4 == 0;
+    return pixels > 2 ? (aligned ? &pointwise : &pointwise_unaligned) : aligned ? &few_pixels : &few_unaligned;
 }
 
 uint32_t nuc_excess_arg(enum nuc_op op)
@@ -352,6 +397,11 @@ uint32_t nuc_excess_arg(enum nuc_op op)
     return op == NUC_OP_NUCLEON_WIDE_CONV2D      ? NUC_ARG(NUCLEON_WIDE_CONV2D, excess)
            : op == NUC_OP_NUCLEON_WIDE_DEPTHWISE ? NUC_ARG(NUCLEON_WIDE_DEPTHWISE, excess)
                                                  : UINT32_MAX;
+}
+
+double nuc_dilated_parts(const struct nuc_meta *out, int64_t down, int64_t across)
+{
+    return out->rank == 4 ? smaller(down, out->sizes[2]) * smaller(across, out->sizes[3]) : 1;
 }
 
 /* The places of a channel's weights are one after the other. */
@@ -424,6 +474,8 @@ static uint64_t row_cycles(const struct nuc_kernel_costs *costs, const struct nu
 
     if (row->form == PRODUCTS)
         w.products = in != NULL && in->rank > 0 ? w.written * (double)in->sizes[in->rank - 1] : 0;
+    if (row->form == PRODUCTS && in != NULL && in->rank > 0 && in->sizes[in->rank - 1] > 0)
+        w.runs = w.read / (double)in->sizes[in->rank - 1];
     if (row->form == FRAMES && call->weight != NULL && call->out->rank > 0 && call->out->sizes[call->out->rank - 1] > 0)
         w.products = w.written / (double)call->out->sizes[call->out->rank - 1] * elements_of(call->weight);
     if (row->form == SAMPLES)
@@ -434,8 +486,13 @@ static uint64_t row_cycles(const struct nuc_kernel_costs *costs, const struct nu
         w.read = elements_of(in) < elements_of(call->out) || elements_of(in) > elements_of(call->out) ? w.written : 0;
     if (row->fit.pixel > 0 && call->out->rank > 1 && call->out->sizes[1] > 0)
         w.pixels = w.written / (double)call->out->sizes[1];
-    if (row->form == ROWS && call->out->rank > 0 && call->out->sizes[call->out->rank - 1] > 0)
+    if ((row->form == ROWS || row->form == REPEATED) && call->out->rank > 0 &&
+        call->out->sizes[call->out->rank - 1] > 0)
         w.runs = w.written / (double)call->out->sizes[call->out->rank - 1];
+    if (row->form == FOURS && call->out->rank > 1) {
+        w.written *= in_fours(call->out->sizes[1]);
+        w.products *= in_fours(call->out->sizes[1]);
+    }
     if (row->form == MOVES)
         w.runs = call->op == NUC_OP_CORTEXM_PAD ? w.read / (double)longest(in) : w.written / (double)longest(call->out);
     if (row->form == PARTS || row->form == ORDER) {
@@ -443,9 +500,18 @@ static uint64_t row_cycles(const struct nuc_kernel_costs *costs, const struct nu
         if (call->together > 0 && length >= elements_of(call->out))
             length = call->together;
         w.runs = length > 1 ? w.written / length : w.written;
+        if (row->form == PARTS && length <= SHORT_RUN)
+            w.runs *= length / OF_SHORT_RUN;
     }
     bool is_few = row->fit.few != NULL && elements_of(call->out) < row->fit.few->below;
     return cycles(costs, is_few ? row->fit.few : lies_in_tiles(costs, call) ? &tiles : &row->fit, &w);
+}
+
+static bool keeps_rows(const struct nuc_kernel_call *call)
+{
+    const struct nuc_meta *in = call->in, *out = call->out;
+
+    return in != NULL && in->rank > 0 && out->rank > 0 && in->sizes[in->rank - 1] == out->sizes[out->rank - 1];
 }
 
 /* The taps of a frame's columns: a first pixel, how many, and their weights. */
@@ -472,14 +538,14 @@ static uint64_t call_cycles(const struct nuc_kernel_costs *costs, const struct n
                      (nuc_op_is_in(call->op, depthwise) ? 1 : (double)weight->sizes[3]);
         if (weight->sizes[3] > 0)
             w.runs = w.pixels * (double)(call->in->sizes[1] / weight->sizes[3] * weight->sizes[1] * weight->sizes[2]);
-        if (call->in->dtype == NUC_I16) /* the windows are copied */
+        if (call->in->dtype == NUC_I16 || !nuc_op_is_in(call->op, depthwise)) /* the windows are copied */
             w.read = w.products / w.channels;
         double share = call->again / w.channels;
         const struct work more = {.products = w.products * share, .written = w.written * share};
         bool vectors = costs->vector && call->in->dtype == NUC_I8 &&
                        (!nuc_op_is_in(call->op, depthwise) || call->in->sizes[1] == 1 ||
                         call->in->sizes[1] == call->out->sizes[1]);
-        return cycles(costs, vectors ? fit_of_vectors(call, &w) : fit_of_conv(call, w.pixels), &w) +
+        return cycles(costs, vectors ? fit_of_vectors(call, &w) : fit_of_conv(call, costs, &w), &w) +
                cycles(costs, nuc_op_is_in(call->op, depthwise) ? &depthwise_once_more : &once_more, &more);
     }
     for (size_t i = 0; costs->real && i < sizeof real_kernels / sizeof real_kernels[0]; i++) {
@@ -498,9 +564,10 @@ static uint64_t call_cycles(const struct nuc_kernel_costs *costs, const struct n
             return row_cycles(costs, call, &vector_kernels[i], w);
     }
     for (size_t i = 0; i < sizeof kernels / sizeof kernels[0]; i++) {
-        bool moves = kernels[i].form == PARTS || kernels[i].form == ORDER;
+        bool moves =
+            kernels[i].form == PARTS || kernels[i].form == ORDER || nuc_op_is_in(call->op, NUC_OPS(NUC_OP_EXPAND));
         if ((moves || !costs->real) && nuc_op_is_in(call->op, kernels[i].ops) &&
-            (kernels[i].form != PIXELS || is_single(call->weight)))
+            (kernels[i].form != PIXELS || is_single(call->weight)) && (kernels[i].form != REPEATED || keeps_rows(call)))
             return row_cycles(costs, call, &kernels[i], w);
     }
     return 0;
@@ -633,6 +700,11 @@ uint64_t nuc_kernel_cycles(const struct nuc_kernel_costs *costs, const struct nu
         .together = nuc_permuted_together(node),
     };
 
+    if (is_conv) {
+        int64_t dilation[2];
+        nuc_conv_numbers(node, CONV(dilation), 2, 1, dilation);
+        call.parts = nuc_dilated_parts(&node->vals[0], dilation[0], dilation[1]);
+    }
     const struct nuc_node *excess = nuc_arg_node(node, nuc_excess_arg(node->op));
     if (excess != NULL && excess->data != NULL)
         call.again = nuc_channels_again(&call, excess->data->bytes.data, (size_t)excess->vals[0].sizes[0]);

@@ -24,6 +24,7 @@ struct nuc_kernel_call {
     double written, read; /* how much of the result and of the first operand it is: 1 of all */
     double together;      /* elements that a permutation leaves side by side where no sizes change; 0: none is one */
     double again;         /* output channels with weights of more than eight bits, which are computed once more */
+    double parts;         /* of a depthwise convolution, that each read a part of rows and columns; 0: one */
 };
 
 /* Which argument of an operator lists what its weights have beyond eight bits; UINT32_MAX: it has none. */
@@ -31,6 +32,9 @@ uint32_t nuc_excess_arg(enum nuc_op op);
 
 /* Of a call of such an operator: its channels in the list, int32 [count, 2], little-endian. */
 double nuc_channels_again(const struct nuc_kernel_call *call, const uint8_t *listed, size_t count);
+
+/* Of a convolution that is dilated so far: each `down`th row and `across`th column is a part. */
+double nuc_dilated_parts(const struct nuc_meta *out, int64_t down, int64_t across);
 
 /* 0: the operator has no int8 kernel that is modelled. */
 uint64_t nuc_kernel_call_cycles(const struct nuc_kernel_costs *costs, const struct nuc_kernel_call *call);
