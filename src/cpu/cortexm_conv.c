@@ -198,6 +198,25 @@ static bool repeats_channels(const struct nuc_cm *c, const struct conv *v, int64
            c->options->cpu->isa != NUC_ISA_SCALAR && !c->options->reference_compat;
 }
 
+/* Of one window, which is the image: its elements are the channels of one pixel. */
+static bool is_whole_image(const struct nuc_cm *c, const struct nuc_node *node, const struct conv *v)
+{
+    const int64_t *in = v->in.node->vals[0].sizes, *kernel = v->kernel->vals[0].sizes, *out = node->vals[0].sizes;
+
+    return !c->options->reference_compat && v->groups == 1 && nuc_is_static(v->kernel) && out[2] == 1 && out[3] == 1 &&
+           kernel[1] == in[2] && kernel[2] == in[3] && in[2] * in[3] > 1 && v->padding.h == 0 && v->padding.w == 0;
+}
+
+static struct nuc_node *as_pixel(struct nuc_cm *c, const struct nuc_node *node, struct conv *v, struct nuc_node *in)
+{
+    const struct nuc_meta m = in->vals[0];
+    const int64_t kernel[4] = {v->out_channels, 1, 1, m.sizes[1] * m.sizes[2] * m.sizes[3]};
+    const int64_t pixel[4] = {m.sizes[0], 1, 1, kernel[3]};
+
+    v->kernel = nuc_cm_constant(c, node, "_weight_pixel", NUC_I8, kernel, 4, nuc_const_contiguous(c->g, v->kernel));
+    return nuc_cm_as_nchw(c, nuc_cm_view(c, nuc_cm_as_nhwc(c, in, v->before), pixel, 4, v->before), v->before);
+}
+
 /* [O, I, H, W] */
 static struct nuc_node *lower_forward(struct nuc_cm *c, const struct nuc_node *node, struct conv *v)
 {
@@ -220,6 +239,8 @@ static struct nuc_node *lower_forward(struct nuc_cm *c, const struct nuc_node *n
         in = repeat_channels(c, in, v->out_channels / in_channels, v->before);
         in_channels = v->out_channels;
     }
+    if (!depthwise && is_whole_image(c, node, v))
+        in = as_pixel(c, node, v, in);
     bool wide = v->excess != NULL, int8 = v->in.dtype == NUC_I8;
     enum nuc_op conv_op = wide ? NUC_OP_NUCLEON_WIDE_CONV2D : int8 ? NUC_OP_CORTEXM_CONV2D : NUC_OP_NUCLEON_CONV2D;
     enum nuc_op depthwise_op = wide   ? NUC_OP_NUCLEON_WIDE_DEPTHWISE
