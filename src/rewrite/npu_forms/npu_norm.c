@@ -733,6 +733,50 @@ static struct nuc_node *form_root(const struct nuc_support *s, struct nuc_node *
     return nuc_insert_power(g, node, nuc_insert_with_number(g, node, NUC_OP_ADD, sum, LEAST_SUM), 0.5);
 }
 
+/* ---- variances, as of a norm or of statistics that are pooled: means of squares of what differs from the mean ---- */
+
+/* What the mean of the squares is times, n / (n - correction); 0: there is none. */
+static double times_mean(const struct nuc_node *x, const struct nuc_node *node)
+{
+    double n = (double)nuc_elements(&x->vals[0]) / (double)nuc_elements(&node->vals[0]);
+    double correction = nuc_scalar(node, NUC_ARG(VAR, correction), 1);
+
+    return n > correction ? n / (n - correction) : 0;
+}
+
+static bool form_variance_applies(const struct nuc_support *s, const struct nuc_node *node)
+{
+    const uint64_t operators = 4;
+    const struct nuc_node *x = nuc_operand(s->g, node, NUC_SELF);
+    uint64_t each = nuc_estimate_move(s->target, (uint64_t)nuc_elements(&x->vals[0]));
+
+    return is_asked_for(s, node) && nuc_is_float_value(node) && nuc_elements(&node->vals[0]) > 0 &&
+           times_mean(x, node) > 0 && operators * each < on_cpu(s->target, node);
+}
+
+static struct nuc_node *form_variance(const struct nuc_support *s, struct nuc_node *node)
+{
+    struct nuc_graph *g = s->g;
+    struct nuc_node *x = nuc_operand(g, node, NUC_SELF);
+    const struct nuc_meta out = node->vals[0];
+    const uint32_t mask = nuc_dims_mask(node, NUC_ARG(VAR, dim), x->vals[0].rank);
+    const double factor = times_mean(x, node);
+    int64_t dims[NUC_MAX_RANK];
+    uint32_t count = 0;
+
+    for (uint32_t d = 0; d < x->vals[0].rank; d++) {
+        if (mask >> d & 1)
+            dims[count++] = d;
+    }
+    const struct nuc_arg over = nuc_ints_arg(dims, count), keep = nuc_bool_arg(true);
+    struct nuc_node *mean = nuc_emit(g, node, NUC_OP_MEAN_DIM, node, NUC_ARGS(x, over, keep));
+    struct nuc_node *rest = nuc_insert_binary(g, node, NUC_OP_SUB, x, mean);
+    struct nuc_node *square = nuc_insert_binary(g, node, NUC_OP_MUL, rest, rest);
+    x = nuc_emit(g, node, NUC_OP_MEAN_DIM, node, NUC_ARGS(square, over, keep));
+    x = nuc_insert_with_number(g, node, NUC_OP_MUL, x, factor);
+    return nuc_insert_reshaped(g, node, x, out.sizes, out.rank);
+}
+
 /* ---- quotients by few values that are positive, as by a mean of norms ---- */
 
 #define MOST_STEPS 8
@@ -824,6 +868,7 @@ static const struct norm_form {
     {NUC_OP_SUM_DIM, form_squares, form_squares_applies},
     {NUC_OP_MEAN_DIM, form_squares, form_squares_applies},
     {NUC_OP_SQRT, form_root, form_root_applies},
+    {NUC_OP_VAR, form_variance, form_variance_applies},
     /* div by a few values. */
     {NUC_OP_DIV, form_quotient, form_quotient_applies},
 };
