@@ -19,10 +19,10 @@
 #include <sys/mman.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "nucleon/runner.h"
+#include "tool.h"
 
 #define RUN_SECONDS 30
 #define SHOWN 30
@@ -70,12 +70,6 @@ struct flipping {
     struct shared *shared;
 };
 
-static void die(const char *what)
-{
-    fprintf(stderr, "flips: %s: %s\n", what, strerror(errno));
-    exit(2);
-}
-
 static struct bytes read_bytes(const char *path)
 {
     struct bytes b = {NULL, 0};
@@ -90,15 +84,6 @@ static struct bytes read_bytes(const char *path)
         die(path);
     close(fd);
     return b;
-}
-
-static void write_bytes(const char *path, const struct bytes *b)
-{
-    int fd = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0644);
-
-    if (fd < 0 || write(fd, b->data, b->size) != (ssize_t)b->size)
-        die(path);
-    close(fd);
 }
 
 /* ---- what is done with a file ---- */
@@ -215,7 +200,7 @@ static void flip(const struct flipping *f, size_t kind, uint64_t bit)
     const struct bytes *file = &f->files[kind];
 
     file->data[bit / 8] ^= (uint8_t)(1u << bit % 8);
-    write_bytes(k->name, file);
+    write_bytes(k->name, file->data, file->size);
     file->data[bit / 8] ^= (uint8_t)(1u << bit % 8);
     alarm(RUN_SECONDS);
     struct result r = use(k->use, strcmp(k->name, "tiny.npz") == 0 ? "tiny.pt2" : k->name, "tiny.npz");
@@ -235,23 +220,6 @@ static void flip(const struct flipping *f, size_t kind, uint64_t bit)
 static bool is_wanted(const struct flipping *f, size_t kind)
 {
     return f->only == NULL || strcmp(f->only, kinds[kind].name) == 0;
-}
-
-static uint64_t next_random(uint64_t *state)
-{
-    *state += 0x9e3779b97f4a7c15u;
-    uint64_t z = *state;
-    z = (z ^ z >> 30) * 0xbf58476d1ce4e5b9u;
-    z = (z ^ z >> 27) * 0x94d049bb133111ebu;
-    return z ^ z >> 31;
-}
-
-static double now(void)
-{
-    struct timespec t;
-
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    return (double)t.tv_sec + (double)t.tv_nsec * 1e-9;
 }
 
 /* Some cases in a process of their own, so that one which ends it is known and the others go on. */
@@ -324,12 +292,12 @@ static void work(struct flipping *f)
         if (f->seconds > 0 || !is_wanted(f, i))
             continue;
         for (size_t k = 0; k < N_FILES; k++)
-            write_bytes(kinds[k].name, &f->files[k]);
+            write_bytes(kinds[k].name, f->files[k].data, f->files[k].size);
         flip_all(f, i);
     }
     if (f->seconds > 0) {
         for (size_t k = 0; k < N_FILES; k++)
-            write_bytes(kinds[k].name, &f->files[k]);
+            write_bytes(kinds[k].name, f->files[k].data, f->files[k].size);
         flip_some(f);
     }
     fflush(stdout);
@@ -350,7 +318,7 @@ static void make_files(struct flipping *f)
     for (size_t i = 0; i < 2; i++) {
         snprintf(path, sizeof path, "%s/test/fault/%s", f->source, kinds[i].name);
         f->files[i] = read_bytes(path);
-        write_bytes(kinds[i].name, &f->files[i]);
+        write_bytes(kinds[i].name, f->files[i].data, f->files[i].size);
     }
     struct nuc_compiler *c = nuc_compiler_new(&o, NULL);
     if (c == NULL || nuc_compile_file(c, "tiny.pt2", "tiny.npz", "tiny.pte") != NUC_OK) {
@@ -385,15 +353,6 @@ static int report(const struct flipping *f)
     }
     printf("flips: %llu cases, %llu failed\n", (unsigned long long)cases, (unsigned long long)failed);
     return failed == 0 && cases > 0 ? 0 : 1;
-}
-
-static const char *argument(int argc, char **argv, int *i)
-{
-    if (*i + 1 >= argc) {
-        fprintf(stderr, "flips: %s takes an argument\n", argv[*i]);
-        exit(2);
-    }
-    return argv[++*i];
 }
 
 int main(int argc, char **argv)

@@ -25,6 +25,7 @@
 
 #include "commands.h"
 #include "page.h"
+#include "tool.h"
 #include "trace.h"
 
 #define OLD "what was there before"
@@ -72,12 +73,6 @@ struct sweep {
 
 /* ---- files ---- */
 
-static void die(const char *what)
-{
-    fprintf(stderr, "sweep: %s: %s\n", what, strerror(errno));
-    exit(2);
-}
-
 static struct bytes read_bytes(const char *path)
 {
     struct bytes b = {NULL, 0};
@@ -101,15 +96,6 @@ static struct bytes read_bytes(const char *path)
     b.data[b.size] = '\0';
     close(fd);
     return b;
-}
-
-static void write_bytes(const char *path, const void *data, size_t size)
-{
-    int fd = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0644);
-
-    if (fd < 0 || write(fd, data, size) != (ssize_t)size)
-        die(path);
-    close(fd);
 }
 
 static bool same(const struct bytes *a, const struct bytes *b)
@@ -418,15 +404,6 @@ static void run_case(const struct sweep *s, int family, const struct fault *faul
                with_old ? ", over an old file" : "", v.why);
 }
 
-static uint64_t next_random(uint64_t *state)
-{
-    *state += 0x9e3779b97f4a7c15u;
-    uint64_t z = *state;
-    z = (z ^ z >> 30) * 0xbf58476d1ce4e5b9u;
-    z = (z ^ z >> 27) * 0x94d049bb133111ebu;
-    return z ^ z >> 31;
-}
-
 /* All ways in which call `at` of a family can fail. */
 static void run_call(const struct sweep *s, int family, uint64_t at, bool with_old)
 {
@@ -478,14 +455,6 @@ static void sweep_all(struct sweep *s, const struct baseline *baselines)
                 run_call(s, family, at, at / s->jobs % 2 == 0);
         }
     }
-}
-
-static double now(void)
-{
-    struct timespec t;
-
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    return (double)t.tv_sec + (double)t.tv_nsec * 1e-9;
 }
 
 static void sweep_some(struct sweep *s, const struct baseline *baselines)
@@ -644,15 +613,6 @@ static int report(const struct sweep *s)
     }
     printf("fault: %llu cases, %llu failed\n", (unsigned long long)all.cases, (unsigned long long)all.failed);
     return all.failed == 0 && all.cases > 0 ? 0 : 1;
-}
-
-static const char *argument(int argc, char **argv, int *i)
-{
-    if (*i + 1 >= argc) {
-        fprintf(stderr, "sweep: %s takes an argument\n", argv[*i]);
-        exit(2);
-    }
-    return argv[++*i];
 }
 
 static void parse(int argc, char **argv, struct sweep *s)

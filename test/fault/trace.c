@@ -10,10 +10,10 @@
 #include <sys/uio.h>
 #include <sys/user.h>
 #include <sys/wait.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "page.h"
+#include "tool.h"
 
 const char *const fault_family_names[FAULT_FAMILIES] = {
     [FAULT_OPEN] = "open",     [FAULT_READ] = "read",   [FAULT_WRITE] = "write",       [FAULT_SYNC] = "sync",
@@ -291,14 +291,6 @@ void fault_trace_me(void)
 {
     ptrace(PTRACE_TRACEME, 0, NULL, NULL);
     raise(SIGSTOP);
-}
-
-static double now(void)
-{
-    struct timespec t;
-
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    return (double)t.tv_sec + (double)t.tv_nsec * 1e-9;
 }
 
 /* SIGALRM interrupts waitpid() of a run that hangs: its handler does nothing. */
