@@ -126,6 +126,24 @@ uint32_t nuc_shape_dim(const struct nuc_shape_call *c, int64_t dim, uint32_t ran
     return (uint32_t)(dim < 0 ? dim + limit : dim);
 }
 
+const struct nuc_meta *nuc_shape_list_item(const struct nuc_shape_call *c, const struct nuc_arg *list, uint32_t index,
+                                           const char *what)
+{
+    const struct nuc_node *node = list->u.nodes[index];
+
+    if (node == NULL || node->is_tuple || node->n_vals != 1)
+        nuc_shape_fail(c, "%s %u is not a tensor", what, (unsigned)index);
+    return &node->vals[0];
+}
+
+void nuc_shape_check_channels(const struct nuc_shape_call *c, uint32_t index, int64_t channels)
+{
+    const struct nuc_meta *m = nuc_shape_optional_input(c, index);
+
+    if (m != NULL && (m->rank != 1 || m->sizes[0] != channels))
+        nuc_shape_fail(c, "%s is applied to %lld channels", nuc_meta_text(c->g->cx, m), (long long)channels);
+}
+
 void nuc_shape_check(const struct nuc_shape_call *c, const struct nuc_meta *m)
 {
     if (nuc_checked_elements(m->sizes, m->rank) < 0)

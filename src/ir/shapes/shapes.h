@@ -92,6 +92,13 @@ enum nuc_dtype nuc_shape_dtype(const struct nuc_shape_call *c, uint32_t index, e
 /* A dimension number in [-rank, rank) made non-negative. A scalar has the dimension 0. */
 uint32_t nuc_shape_dim(const struct nuc_shape_call *c, int64_t dim, uint32_t rank);
 
+/* Element `index` of a list of tensors; `what` they are, for messages. */
+const struct nuc_meta *nuc_shape_list_item(const struct nuc_shape_call *c, const struct nuc_arg *list, uint32_t index,
+                                           const char *what);
+
+/* Fails unless argument `index` has one value for each channel, or is not given. */
+void nuc_shape_check_channels(const struct nuc_shape_call *c, uint32_t index, int64_t channels);
+
 /* Fails when a size is negative or the tensor has too many elements. */
 void nuc_shape_check(const struct nuc_shape_call *c, const struct nuc_meta *m);
 
@@ -102,8 +109,8 @@ void nuc_shape_results(const struct nuc_shape_call *c, const struct nuc_meta *me
 /* torch.result_type of two tensors; a scalar tensor yields to one with dimensions unless its category is higher. */
 enum nuc_dtype nuc_shape_promote(const struct nuc_shape_call *c, const struct nuc_meta *a, const struct nuc_meta *b);
 
-/* The elementwise result of the tensors in two arguments (shapes_math.c). */
-struct nuc_meta nuc_shape_broadcast(const struct nuc_shape_call *c, uint32_t first, uint32_t second);
+/* The elementwise result of self, NUC_SELF, and the tensor in another argument (shapes_math.c). */
+struct nuc_meta nuc_shape_broadcast(const struct nuc_shape_call *c, uint32_t other);
 
 /*
  * Type and sizes of what a list of index tensors picks out of self, NUC_SELF (shapes_parts.c), and whether it holds a

@@ -142,15 +142,6 @@ void nuc_shape_conv(const struct nuc_shape_call *c)
 
 /* ---- batch norm ---- */
 
-static void check_channels(const struct nuc_shape_call *c, uint32_t index, int64_t channels)
-{
-    const struct nuc_meta *m = nuc_shape_optional_input(c, index);
-
-    if (m != NULL && (m->rank != 1 || m->sizes[0] != channels))
-        nuc_shape_fail(c, "a batch-norm tensor is %s for %lld channels", nuc_meta_text(c->g->cx, m),
-                       (long long)channels);
-}
-
 static struct nuc_meta batch_norm_meta(const struct nuc_shape_call *c)
 {
     struct nuc_meta m = *nuc_shape_input(c, NUC_SELF);
@@ -158,7 +149,7 @@ static struct nuc_meta batch_norm_meta(const struct nuc_shape_call *c)
     if (m.rank < 2)
         nuc_shape_fail(c, "the input has rank %d; batch norm expects at least 2", m.rank);
     for (uint32_t i = NUC_ARG(BATCH_NORM, weight); i <= NUC_ARG(BATCH_NORM, running_var); i++)
-        check_channels(c, i, m.sizes[1]);
+        nuc_shape_check_channels(c, i, m.sizes[1]);
     if (m.rank == 4)
         nuc_order_as(&m, nuc_suggests_channels_last(&m));
     return m;

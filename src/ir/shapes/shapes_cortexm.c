@@ -27,7 +27,7 @@ void nuc_shape_alloc(const struct nuc_shape_call *c)
 /* self, three parameters, other */
 void nuc_shape_cortexm_add(const struct nuc_shape_call *c)
 {
-    struct nuc_meta m = nuc_shape_broadcast(c, NUC_SELF, NUC_ARG(CORTEXM_ADD, other));
+    struct nuc_meta m = nuc_shape_broadcast(c, NUC_ARG(CORTEXM_ADD, other));
 
     nuc_shape_result(c, &m);
 }
@@ -35,7 +35,7 @@ void nuc_shape_cortexm_add(const struct nuc_shape_call *c)
 /* self, its zero point, other */
 void nuc_shape_cortexm_mul(const struct nuc_shape_call *c)
 {
-    struct nuc_meta m = nuc_shape_broadcast(c, NUC_SELF, NUC_ARG(CORTEXM_MUL, other));
+    struct nuc_meta m = nuc_shape_broadcast(c, NUC_ARG(CORTEXM_MUL, other));
 
     nuc_shape_result(c, &m);
 }
@@ -263,7 +263,7 @@ void nuc_shape_nucleon_test(const struct nuc_shape_call *c)
 
 void nuc_shape_nucleon_compare(const struct nuc_shape_call *c)
 {
-    struct nuc_meta m = nuc_shape_broadcast(c, NUC_SELF, NUC_ARG(NUCLEON_COMPARE, other));
+    struct nuc_meta m = nuc_shape_broadcast(c, NUC_ARG(NUCLEON_COMPARE, other));
 
     m.dtype = NUC_BOOL;
     nuc_shape_result(c, &m);

@@ -167,9 +167,9 @@ static void elementwise_order(const struct nuc_meta *const *inputs, uint32_t cou
         nuc_dim_order_of_inputs(m->sizes, (const int64_t(*)[NUC_MAX_RANK])strides, used, m->rank, m->dim_order);
 }
 
-struct nuc_meta nuc_shape_broadcast(const struct nuc_shape_call *c, uint32_t first, uint32_t second)
+struct nuc_meta nuc_shape_broadcast(const struct nuc_shape_call *c, uint32_t other)
 {
-    const struct nuc_meta *inputs[2] = {nuc_shape_input(c, first), nuc_shape_input(c, second)};
+    const struct nuc_meta *inputs[2] = {nuc_shape_input(c, NUC_SELF), nuc_shape_input(c, other)};
     struct nuc_meta m = {.dtype = nuc_shape_promote(c, inputs[0], inputs[1])};
 
     broadcast_sizes(c, inputs[0], inputs[1], &m);
@@ -196,7 +196,7 @@ static void result_in_place(const struct nuc_shape_call *c, const struct nuc_met
 
 void nuc_shape_binary(const struct nuc_shape_call *c)
 {
-    struct nuc_meta m = nuc_shape_broadcast(c, NUC_SELF, NUC_OTHER);
+    struct nuc_meta m = nuc_shape_broadcast(c, NUC_OTHER);
 
     m.dtype = real_dtype(c, m.dtype);
     result_in_place(c, &m);
@@ -205,7 +205,7 @@ void nuc_shape_binary(const struct nuc_shape_call *c)
 /* self, other, rounding_mode: without one it is a division of reals. */
 void nuc_shape_div_mode(const struct nuc_shape_call *c)
 {
-    struct nuc_meta m = nuc_shape_broadcast(c, NUC_SELF, NUC_OTHER);
+    struct nuc_meta m = nuc_shape_broadcast(c, NUC_OTHER);
 
     if (nuc_shape_is_none(c, NUC_ARG(DIV_MODE, rounding_mode)) && !nuc_is_floating(m.dtype))
         m.dtype = NUC_F32;
@@ -216,7 +216,7 @@ void nuc_shape_div_mode(const struct nuc_shape_call *c)
 void nuc_shape_compare(const struct nuc_shape_call *c)
 {
     bool pairs = nuc_arg_at(c->node, NUC_OTHER)->kind == NUC_ARG_NODE;
-    struct nuc_meta m = pairs ? nuc_shape_broadcast(c, NUC_SELF, NUC_OTHER) : *nuc_shape_input(c, NUC_SELF);
+    struct nuc_meta m = pairs ? nuc_shape_broadcast(c, NUC_OTHER) : *nuc_shape_input(c, NUC_SELF);
 
     m.dtype = NUC_BOOL;
     result_in_place(c, &m);

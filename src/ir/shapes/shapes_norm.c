@@ -65,14 +65,6 @@ void nuc_shape_rms_norm(const struct nuc_shape_call *c)
 
 /* ---- group norm ---- */
 
-static void check_channels(const struct nuc_shape_call *c, uint32_t index, int64_t channels)
-{
-    const struct nuc_meta *m = nuc_shape_optional_input(c, index);
-
-    if (m != NULL && (m->rank != 1 || m->sizes[0] != channels))
-        nuc_shape_fail(c, "%s is applied to %lld channels", nuc_meta_text(c->g->cx, m), (long long)channels);
-}
-
 /* Torch keeps an image channels-last; its kernel in the Edge dialect does not. */
 static struct nuc_meta group_norm_meta(const struct nuc_shape_call *c, int64_t groups)
 {
@@ -91,8 +83,8 @@ void nuc_shape_group_norm(const struct nuc_shape_call *c)
 {
     struct nuc_meta m = group_norm_meta(c, nuc_shape_int(c, NUC_ARG(GROUP_NORM, num_groups)));
 
-    check_channels(c, NUC_ARG(GROUP_NORM, weight), m.sizes[1]);
-    check_channels(c, NUC_ARG(GROUP_NORM, bias), m.sizes[1]);
+    nuc_shape_check_channels(c, NUC_ARG(GROUP_NORM, weight), m.sizes[1]);
+    nuc_shape_check_channels(c, NUC_ARG(GROUP_NORM, bias), m.sizes[1]);
     nuc_shape_result(c, &m);
 }
 
@@ -103,8 +95,8 @@ void nuc_shape_group_norm_3(const struct nuc_shape_call *c)
     struct nuc_meta m = group_norm_meta(c, groups);
     struct nuc_meta statistics = nuc_meta_make(m.dtype, (const int64_t[]){m.sizes[0], groups}, 2);
 
-    check_channels(c, NUC_ARG(NATIVE_GROUP_NORM, weight), m.sizes[1]);
-    check_channels(c, NUC_ARG(NATIVE_GROUP_NORM, bias), m.sizes[1]);
+    nuc_shape_check_channels(c, NUC_ARG(NATIVE_GROUP_NORM, weight), m.sizes[1]);
+    nuc_shape_check_channels(c, NUC_ARG(NATIVE_GROUP_NORM, bias), m.sizes[1]);
     if (nuc_shape_int(c, NUC_ARG(NATIVE_GROUP_NORM, N)) != m.sizes[0] ||
         nuc_shape_int(c, NUC_ARG(NATIVE_GROUP_NORM, C)) != m.sizes[1])
         nuc_shape_fail(c, "the input is %s, the operator states another batch or number of channels",

@@ -211,15 +211,6 @@ static bool is_nothing(const struct nuc_meta *m)
     return m->rank == 1 && m->sizes[0] == 0;
 }
 
-static const struct nuc_meta *list_item(const struct nuc_shape_call *c, const struct nuc_arg *list, uint32_t i)
-{
-    const struct nuc_node *node = list->u.nodes[i];
-
-    if (node == NULL || node->is_tuple || node->n_vals != 1)
-        nuc_shape_fail(c, "element %u of the list is not a single tensor", (unsigned)i);
-    return &node->vals[0];
-}
-
 /* tensors, dim: channels-last when every input is */
 void nuc_shape_cat(const struct nuc_shape_call *c)
 {
@@ -231,7 +222,7 @@ void nuc_shape_cat(const struct nuc_shape_call *c)
     if (list->count == 0)
         nuc_shape_fail(c, "the list of tensors is empty");
     for (uint32_t i = 0; i < list->count && (first == NULL || is_nothing(first)); i++)
-        first = list_item(c, list, i);
+        first = nuc_shape_list_item(c, list, i, "element");
     if (first->rank == 0)
         nuc_shape_fail(c, "scalars cannot be put together");
     uint32_t dim = nuc_shape_dim(c, nuc_shape_int(c, NUC_ARG(CAT, dim)), first->rank);
@@ -239,7 +230,7 @@ void nuc_shape_cat(const struct nuc_shape_call *c)
     m.sizes[dim] = 0;
     nuc_set_contiguous(&m);
     for (uint32_t i = 0; i < list->count; i++) {
-        const struct nuc_meta *item = list_item(c, list, i);
+        const struct nuc_meta *item = nuc_shape_list_item(c, list, i, "element");
         if (is_nothing(item) && !is_nothing(first))
             continue;
         channels_last = channels_last && nuc_suggests_channels_last(item);
@@ -270,7 +261,7 @@ struct indexing {
 /* A mask alone, of the first dimensions: all elements are there that it may choose (rewrite/expand/masked.c). */
 static bool is_whole_mask(const struct nuc_shape_call *c, const struct nuc_arg *list, const struct nuc_meta *in)
 {
-    const struct nuc_meta *mask = list->count == 1 ? list_item(c, list, 0) : NULL;
+    const struct nuc_meta *mask = list->count == 1 ? nuc_shape_list_item(c, list, 0, "element") : NULL;
 
     return mask != NULL && mask->dtype == NUC_BOOL && mask->rank > 0 && mask->rank <= in->rank &&
            memcmp(mask->sizes, in->sizes, mask->rank * sizeof *mask->sizes) == 0 && c->node->dialect == NUC_ATEN;
@@ -289,7 +280,7 @@ static void read_indices(const struct nuc_shape_call *c, uint32_t arg, struct in
         x->indexed[i] = true;
         first = n_indexed++ == 0 ? i : first;
         last = i;
-        const struct nuc_meta *index = list_item(c, list, i);
+        const struct nuc_meta *index = nuc_shape_list_item(c, list, i, "element");
         struct nuc_meta *m = &x->selection;
         struct nuc_meta wide = {.dtype = NUC_I64, .rank = index->rank > m->rank ? index->rank : m->rank};
         if (is_whole_mask(c, list, x->in)) {
@@ -374,7 +365,7 @@ bool nuc_shape_has_masks(const struct nuc_shape_call *c, uint32_t arg)
     const struct nuc_arg *list = nuc_shape_arg(c, arg, NUC_ARG_NODES);
 
     for (uint32_t i = 0; i < list->count; i++) {
-        if (list->u.nodes[i] != NULL && list_item(c, list, i)->dtype == NUC_BOOL)
+        if (list->u.nodes[i] != NULL && nuc_shape_list_item(c, list, i, "element")->dtype == NUC_BOOL)
             return true;
     }
     return false;

@@ -13,21 +13,10 @@ struct layers {
     bool projected, batch_first;
 };
 
-/* Tensor `index` of a list. */
-static const struct nuc_meta *list_item(const struct nuc_shape_call *c, const struct nuc_arg *list, uint32_t index,
-                                        const char *what)
-{
-    const struct nuc_node *node = list->u.nodes[index];
-
-    if (node == NULL || node->is_tuple || node->n_vals != 1)
-        nuc_shape_fail(c, "%s %u is not a tensor", what, (unsigned)index);
-    return &node->vals[0];
-}
-
 static void check_matrix(const struct nuc_shape_call *c, const struct layers *v, uint32_t index, int64_t rows,
                          int64_t columns)
 {
-    const struct nuc_meta *m = list_item(c, v->params, index, "parameter");
+    const struct nuc_meta *m = nuc_shape_list_item(c, v->params, index, "parameter");
 
     if (m->rank != 2 || m->sizes[0] != rows || m->sizes[1] != columns)
         nuc_shape_fail(c, "weight %u is %s instead of [%lld, %lld]", (unsigned)index, nuc_meta_text(c->g->cx, m),
@@ -72,8 +61,8 @@ static void read_states(const struct nuc_shape_call *c, struct layers *v)
     const struct nuc_arg *states = nuc_shape_arg(c, NUC_RECURRENT(hx), NUC_ARG_NODES);
     if (states->count != 2)
         nuc_shape_fail(c, "%u states are given, 2 are expected", (unsigned)states->count);
-    v->hidden = list_item(c, states, 0, "state");
-    v->cell = list_item(c, states, 1, "state");
+    v->hidden = nuc_shape_list_item(c, states, 0, "state");
+    v->cell = nuc_shape_list_item(c, states, 1, "state");
     check_state(c, v, v->hidden, "hidden");
     check_state(c, v, v->cell, "cell");
     v->width = v->cell->sizes[2];
@@ -106,7 +95,7 @@ void nuc_shape_recurrent(const struct nuc_shape_call *c)
         check_matrix(c, &v, i, rows, first_layer ? v.input->sizes[2] : out * v.directions);
         check_matrix(c, &v, i + 1, rows, out);
         for (uint32_t k = 2; k < vectors; k++) {
-            const struct nuc_meta *bias = list_item(c, v.params, i + k, "parameter");
+            const struct nuc_meta *bias = nuc_shape_list_item(c, v.params, i + k, "parameter");
             if (bias->rank != 1 || bias->sizes[0] != rows)
                 nuc_shape_fail(c, "bias %u is %s instead of [%lld]", (unsigned)(i + k), nuc_meta_text(c->g->cx, bias),
                                (long long)rows);
@@ -148,7 +137,7 @@ void nuc_shape_nucleon_recurrent(const struct nuc_shape_call *c)
     if (out.rank != 3 || params->count != directions * per_direction)
         nuc_shape_fail(c, "%s or the %u parameters are not those of a layer", nuc_meta_text(c->g->cx, &out),
                        (unsigned)params->count);
-    const struct nuc_meta *w = list_item(c, params, 1, "parameter");
+    const struct nuc_meta *w = nuc_shape_list_item(c, params, 1, "parameter");
     int64_t gates = lstm ? 4 : c->node->op == NUC_OP_NUCLEON_GRU ? 3 : 1;
     if (w->rank != 2)
         nuc_shape_fail(c, "weight 1 is %s", nuc_meta_text(c->g->cx, w));

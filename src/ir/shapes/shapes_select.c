@@ -120,7 +120,7 @@ static bool broadcasts_to(const struct nuc_meta *from, const struct nuc_meta *to
 void nuc_shape_masked_scatter(const struct nuc_shape_call *c)
 {
     const struct nuc_meta *source = nuc_shape_input(c, NUC_ARG(MASKED_SCATTER, source));
-    struct nuc_meta m = nuc_shape_broadcast(c, NUC_SELF, NUC_ARG(MASKED_SCATTER, mask));
+    struct nuc_meta m = nuc_shape_broadcast(c, NUC_ARG(MASKED_SCATTER, mask));
 
     m.dtype = nuc_shape_input(c, NUC_SELF)->dtype;
     if (nuc_shape_input(c, NUC_ARG(MASKED_SCATTER, mask))->dtype != NUC_BOOL || source->dtype != m.dtype)
