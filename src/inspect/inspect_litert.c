@@ -66,12 +66,8 @@ static void put_indices(struct nuc_context *cx, json_t *out, const char *key, co
 {
     json_t *array = nuc_put_array(cx, out, key);
 
-    for (uint32_t i = 0; i < count; i++) {
-        if (list[i] < 0)
-            nuc_put_null(cx, array, NULL);
-        else
-            nuc_put_int(cx, array, NULL, list[i]);
-    }
+    for (uint32_t i = 0; i < count; i++)
+        nuc_put_known_count(cx, array, NULL, list[i] >= 0, (uint64_t)list[i]);
 }
 
 static void put_tensor(struct nuc_context *cx, json_t *list, const struct nuc_lt_tensor *t)

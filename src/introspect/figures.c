@@ -69,14 +69,6 @@ bool nuc_network_quality(const struct nuc_network *net, struct nuc_output_qualit
     return any;
 }
 
-static void put_cycles(const struct nuc_network *net, json_t *to, const char *key, uint64_t cycles)
-{
-    if (net->e->foreign)
-        nuc_put_null(net->cx, to, key);
-    else
-        nuc_put_count(net->cx, to, key, cycles);
-}
-
 void nuc_put_network_figures(struct nuc_network *net, json_t *to)
 {
     const struct nuc_explanation *e = net->e;
@@ -93,9 +85,9 @@ void nuc_put_network_figures(struct nuc_network *net, json_t *to)
     nuc_put_count(net->cx, to, "cpu_float", e->n_on_cpu[NUC_NUMBERS_FLOAT]);
     nuc_put_count(net->cx, to, "folded", folded);
     nuc_put_count(net->cx, to, "partitions", e->n_partitions);
-    put_cycles(net, to, "cycles", nuc_explained_cycles(e));
-    put_cycles(net, to, "npu_cycles", e->npu_cycles);
-    put_cycles(net, to, "cpu_cycles", e->cpu_cycles);
+    nuc_put_known_count(net->cx, to, "cycles", !e->foreign, nuc_explained_cycles(e));
+    nuc_put_known_count(net->cx, to, "npu_cycles", !e->foreign, e->npu_cycles);
+    nuc_put_known_count(net->cx, to, "cpu_cycles", !e->foreign, e->cpu_cycles);
     nuc_put_count(net->cx, to, "lost_cycles", e->lost_cycles);
     nuc_put_measure(net->cx, to, "latency_us",
                     e->foreign ? (double)NAN : (double)nuc_explained_cycles(e) / e->target->clock_hz * 1e6);
@@ -111,10 +103,7 @@ void nuc_put_network_figures(struct nuc_network *net, json_t *to)
     nuc_put_bool(net->cx, to, "scratch_in_arena", p->scratch_in_arena);
     nuc_put_count(net->cx, to, "staging_bytes", p->staging);
     nuc_put_count(net->cx, to, "memory_bytes", p->arena + scratch + p->staging);
-    if (budget > 0)
-        nuc_put_count(net->cx, to, "memory_budget_bytes", budget);
-    else
-        nuc_put_null(net->cx, to, "memory_budget_bytes");
+    nuc_put_known_count(net->cx, to, "memory_budget_bytes", budget > 0, budget);
     nuc_put_banks(net->cx, to, p);
     nuc_put_count(net->cx, to, "strips", p->n_strips);
     nuc_put_count(net->cx, to, "program_bytes", p->program);

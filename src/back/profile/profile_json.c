@@ -31,10 +31,7 @@ const char *nuc_profile_tree(struct nuc_context *cx, const struct nuc_profile *p
         nuc_put_text(cx, o, "kind", kinds[row->kind]);
         nuc_put_text(cx, o, "on", row->kind == NUC_PROFILE_CPU ? "cpu" : "npu");
         nuc_put_int(cx, o, "instruction", row->instruction);
-        if (row->kind == NUC_PROFILE_KERNEL)
-            nuc_put_int(cx, o, "kernel", row->kernel);
-        else
-            nuc_put_null(cx, o, "kernel");
+        nuc_put_known_count(cx, o, "kernel", row->kind == NUC_PROFILE_KERNEL, row->kernel);
         nuc_put_text(cx, o, "operator", row->what);
         nuc_put_text(cx, o, "label", row->label);
         nuc_put_text(cx, o, "node", row->node);
