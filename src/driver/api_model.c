@@ -94,6 +94,15 @@ bool nuc_is_image_output(const struct nuc_model *m, size_t index)
     return m->io != NULL && index < m->io->n_outputs && m->io->image_outputs[index];
 }
 
+bool nuc_takes_images(const struct nuc_graph *g)
+{
+    for (const struct nuc_node *n = g->first; n != NULL && nuc_is_placeholder(n); n = n->next) {
+        if (nuc_is_user_input(n) && n->n_vals == 1 && n->vals[0].rank == 4)
+            return true;
+    }
+    return false;
+}
+
 void nuc_channels_go_last(struct nuc_tensor_info *info)
 {
     static const int dims[4] = {0, 2, 3, 1};

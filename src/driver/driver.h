@@ -112,6 +112,9 @@ bool nuc_waits_for_stream(const struct nuc_model *m);
 bool nuc_is_image_input(const struct nuc_model *m, size_t index);
 bool nuc_is_image_output(const struct nuc_model *m, size_t index);
 
+/* Whether an input of the graph may be an image: it has four dimensions. */
+bool nuc_takes_images(const struct nuc_graph *g);
+
 /* An image as the graph has it becomes one as the model has it: contiguous, the channels last. */
 void nuc_channels_go_last(struct nuc_tensor_info *info);
 

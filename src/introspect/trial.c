@@ -14,15 +14,6 @@ struct nuc_model *nuc_model_to_try(const struct nuc_model *m)
     return tried;
 }
 
-static bool has_image_input(const struct nuc_graph *g)
-{
-    for (const struct nuc_node *n = g->first; n != NULL && nuc_is_placeholder(n); n = n->next) {
-        if (n->input_kind == NUC_USER_INPUT && n->n_vals == 1 && n->vals[0].rank == 4)
-            return true;
-    }
-    return false;
-}
-
 struct nuc_choices nuc_model_choices(const struct nuc_model *m)
 {
     const struct nuc_settings *s = m->settings;
@@ -30,7 +21,7 @@ struct nuc_choices nuc_model_choices(const struct nuc_model *m)
     return (struct nuc_choices){
         .options = &s->o,
         .is_litert = m->from_litert,
-        .takes_images = !m->from_litert && has_image_input(m->graph),
+        .takes_images = !m->from_litert && nuc_takes_images(m->graph),
         .delegates = s->delegates,
         .compares_widths = s->target->cpu != NULL && !s->o.reference_compat && !s->o.no_quantize &&
                            !s->o.executorch_ops_only && s->o.observer == NUC_OBSERVE_AUTO &&

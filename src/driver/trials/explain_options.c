@@ -11,15 +11,6 @@
 #include "options/options.h"
 #include "quantize/precision.h"
 
-static bool takes_images(const struct nuc_graph *g)
-{
-    for (const struct nuc_node *n = g->first; n != NULL && nuc_is_placeholder(n); n = n->next) {
-        if (n->input_kind == NUC_USER_INPUT && n->n_vals == 1 && n->vals[0].rank == 4)
-            return true;
-    }
-    return false;
-}
-
 /* What there is to gain by. */
 enum gain {
     FLOAT_ON_CPU,
@@ -48,7 +39,7 @@ static bool is_there(const struct nuc_trying *t, enum gain gain)
         [WIDER_VALUES] = o->activations != NUC_ACTIVATIONS_INT8,
         [NAMED_OPERATORS] = s->delegates && o->n_operators_not_to_delegate > 0,
         [OTHER_ORDER] = t->quantized->settings->o.dim_order == NUC_DIM_ORDER_AS_IS && !t->partitioned->from_litert &&
-                        takes_images(t->partitioned->graph) && (t->e->format_cycles > 0 || some_on_cpu),
+                        nuc_takes_images(t->partitioned->graph) && (t->e->format_cycles > 0 || some_on_cpu),
         [WORK_ON_CPU] = s->delegates && !o->allow_no_op_partitions && some_on_cpu,
         [FLOAT_IO] = o->io == NUC_IO_FLOAT && !o->no_quantize,
     };
