@@ -64,12 +64,8 @@ struct nuc_name_table *nuc_names_new(struct nuc_context *cx)
     return t;
 }
 
-void nuc_names_free(struct nuc_name_table *t)
-{
-    nuc_free_sub_arena(t->memory);
-}
-
-void nuc_names_reserve(struct nuc_graph *g, size_t count)
+/* Room for as many names. */
+static void reserve(struct nuc_graph *g, size_t count)
 {
     uint32_t capacity = g->names->capacity;
 
@@ -93,7 +89,7 @@ static void take_names(struct nuc_graph *to, const struct nuc_name_table *from, 
 
 void nuc_names_copy(struct nuc_graph *to, const struct nuc_graph *from, struct nuc_node *const *copies)
 {
-    nuc_names_reserve(to, from->n_nodes);
+    reserve(to, from->n_nodes);
     take_names(to, from->names, copies);
 }
 
@@ -104,7 +100,7 @@ static uint32_t enter(struct nuc_graph *g, const char *name, uint32_t hash, bool
 
     if (place != NONE)
         return place;
-    nuc_names_reserve(g, (size_t)t->used + 1);
+    reserve(g, (size_t)t->used + 1);
     add(g->cx, t, (struct entry){.name = lasts ? name : nuc_strdup(g->cx, name), .hash = hash});
     return t->used - 1;
 }
@@ -217,7 +213,7 @@ static struct nuc_name_table forget_names(struct nuc_graph *g)
     struct nuc_name_table before = *g->names;
 
     *g->names = (struct nuc_name_table){.capacity = SHORT_TABLE / 2};
-    nuc_names_reserve(g, g->n_nodes + SHORT_TABLE);
+    reserve(g, g->n_nodes + SHORT_TABLE);
     return before;
 }
 
@@ -232,7 +228,7 @@ void nuc_renumber(struct nuc_graph *g)
     struct nuc_name_table before = forget_names(g);
 
     take_names(g, &before, NULL);
-    nuc_names_free(&before);
+    nuc_free_sub_arena(before.memory);
     g->next_id = 0;
     for (struct nuc_node *n = g->first; n != NULL; n = n->next)
         n->id = g->next_id++;
@@ -242,7 +238,7 @@ void nuc_rename_as_traced(struct nuc_graph *g)
 {
     struct nuc_name_table before = forget_names(g);
 
-    nuc_names_free(&before);
+    nuc_free_sub_arena(before.memory);
     for (struct nuc_node *n = g->first; n != g->body; n = n->next)
         n->name = claim(g, n, n->name, true);
     if (g->body != NULL)

@@ -5,10 +5,6 @@
 #include "ir/graph.h"
 
 struct nuc_name_table *nuc_names_new(struct nuc_context *cx);
-void nuc_names_free(struct nuc_name_table *t);
-
-/* Room for as many names. */
-void nuc_names_reserve(struct nuc_graph *g, size_t count);
 
 /* The names of all nodes of a graph for those that are copies of them, by id. */
 void nuc_names_copy(struct nuc_graph *to, const struct nuc_graph *from, struct nuc_node *const *copies);

@@ -4,7 +4,7 @@
 
 #include "tools/cli/arguments/command_args.h"
 
-void *cli_member(const struct cli_args *args, size_t offset)
+static void *member(const struct cli_args *args, size_t offset)
 {
     return (char *)(uintptr_t)args + offset;
 }
@@ -24,7 +24,7 @@ static int check_flag(const struct cli_args *args, const struct cli_option *o)
 /* Where the words of a list are: the same for all times that it is given. */
 static const char **words_of(struct cli_args *args, const struct cli_option *o)
 {
-    const char *const *list = *(const char *const *const *)cli_member(args, o->offset);
+    const char *const *list = *(const char *const *const *)member(args, o->offset);
 
     assert(list != NULL || args->n_lists < CLI_LISTS);
     return list != NULL ? (const char **)(uintptr_t)list : args->lists[args->n_lists++];

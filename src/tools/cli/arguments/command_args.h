@@ -173,7 +173,6 @@ int cli_set_option(struct cli_args *args, const struct cli_option *o, char *text
 /* An argument was answered with a list: the command does not run. */
 enum { CLI_LISTED = -1 };
 
-void *cli_member(const struct cli_args *args, size_t offset);
 bool cli_has_option(const struct cli_command *command, const struct cli_option *o);
 /* The command's next option from row *at of the table on, which moves behind it; NULL after the last one. *heading is
  * set where a group begins on the way: the last one is the option's. */
