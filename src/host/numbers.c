@@ -146,6 +146,16 @@ void nuc_copy_apart(void *to, const void *from, size_t count, ptrdiff_t step, si
         copy_apart(to, from, count, step, size);
 }
 
+int64_t nuc_common_divisor(int64_t a, int64_t b)
+{
+    while (b != 0) {
+        int64_t rest = a % b;
+        a = b;
+        b = rest;
+    }
+    return a < 0 ? -a : a;
+}
+
 void nuc_sqnr_add(struct nuc_sqnr *s, const float *reference, const float *x, size_t count)
 {
     for (size_t i = 0; i < count; i++) {

@@ -34,6 +34,9 @@ struct nuc_int_range nuc_int_range(enum nuc_dtype dtype);
 /* `count` elements of `size` bytes, `step` elements apart in `from`, to neighbouring places. */
 void nuc_copy_apart(void *to, const void *from, size_t count, ptrdiff_t step, size_t size);
 
+/* The greatest that divides both; not negative. */
+int64_t nuc_common_divisor(int64_t a, int64_t b);
+
 /* Signal-to-quantization-noise ratio, accumulated over any number of arrays. */
 struct nuc_sqnr {
     double signal; /* sum of reference^2 */

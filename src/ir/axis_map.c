@@ -539,7 +539,7 @@ bool nuc_axis_strides(const struct nuc_axis_map *map, const int64_t *from, int64
 
     for (uint32_t i = 0; i < map->count; i++) {
         const struct nuc_axis *a = &map->axes[i];
-        if (a->kind != NUC_AXIS_ELEMENT || a->from + 1 != a->from_end || a->to + 1 != a->to_end)
+        if (a->kind != NUC_AXIS_ELEMENT || !nuc_is_single_axis(a))
             return false;
         start += (uint64_t)a->start * (uint64_t)from[a->from];
         strides[a->to] += (uint64_t)a->step * (uint64_t)from[a->from];

@@ -24,6 +24,12 @@ struct nuc_axis {
     int64_t start, step, taps, dilation;
 };
 
+/* One dimension of the operand follows one of the result. */
+static inline bool nuc_is_single_axis(const struct nuc_axis *a)
+{
+    return a->from + 1 == a->from_end && a->to + 1 == a->to_end;
+}
+
 struct nuc_axis_map {
     uint32_t count; /* each dimension of the operand belongs to one axis */
     struct nuc_axis axes[NUC_MAX_RANK];

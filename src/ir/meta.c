@@ -257,10 +257,7 @@ const char *nuc_meta_text(struct nuc_context *cx, const struct nuc_meta *m)
 {
     struct nuc_text text = {.cx = cx};
 
-    nuc_text_addf(&text, "%s[", nuc_dtype_name(m->dtype));
-    for (uint8_t i = 0; i < m->rank; i++)
-        nuc_text_addf(&text, "%s%lld", i == 0 ? "" : ", ", (long long)m->sizes[i]);
-    nuc_text_addf(&text, "]");
+    nuc_text_addf(&text, "%s%s", nuc_dtype_name(m->dtype), nuc_sizes_text(cx, m->sizes, m->rank));
     if (nuc_is_channels_last(m)) {
         nuc_text_addf(&text, " channels-last");
     } else if (!nuc_is_contiguous(m)) {

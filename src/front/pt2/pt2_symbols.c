@@ -9,6 +9,7 @@
 
 #include "data/dataset.h"
 #include "front/pt2/importer.h"
+#include "host/numbers.h"
 #include "host/text.h"
 #include "ir/shapes/shapes.h"
 
@@ -40,21 +41,11 @@ static struct fraction no_value(struct expression *x)
     return (struct fraction){0, 1};
 }
 
-static int64_t greatest_divisor(int64_t a, int64_t b)
-{
-    while (b != 0) {
-        int64_t rest = a % b;
-        a = b;
-        b = rest;
-    }
-    return a < 0 ? -a : a;
-}
-
 static struct fraction reduce(struct expression *x, int64_t numerator, int64_t denominator)
 {
     if (denominator == 0 || numerator == INT64_MIN || denominator == INT64_MIN)
         return no_value(x);
-    int64_t d = greatest_divisor(numerator, denominator);
+    int64_t d = nuc_common_divisor(numerator, denominator);
     d = denominator < 0 ? -d : d;
     return (struct fraction){numerator / d, denominator / d};
 }

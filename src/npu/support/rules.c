@@ -44,13 +44,7 @@ bool nuc_rule_report_pair(const struct nuc_rule_query *q, const char *limit, str
 
 const char *nuc_rule_shape_text(const struct nuc_rule_query *q, const struct nuc_node *node)
 {
-    struct nuc_text text = {.cx = q->s->g->cx};
-
-    nuc_text_addf(&text, "[");
-    for (uint32_t i = 0; node->n_vals > 0 && i < node->vals[0].rank; i++)
-        nuc_text_addf(&text, "%s%lld", i == 0 ? "" : ", ", (long long)node->vals[0].sizes[i]);
-    nuc_text_addf(&text, "]");
-    return nuc_text_string(&text);
+    return node->n_vals > 0 ? nuc_sizes_text(q->s->g->cx, node->vals[0].sizes, node->vals[0].rank) : "[]";
 }
 
 static bool is_within(struct nuc_extent e, int64_t limit)

@@ -40,8 +40,8 @@ static struct nuc_node *source_of_rows(const struct nuc_node *x)
         return NULL;
     const struct nuc_axis *last =
         nuc_axis_map(x, 0, NUC_SELF, 0, &map) ? nuc_axis_to(&map, x->vals[0].rank - 1u) : NULL;
-    bool whole = last != NULL && last->kind == NUC_AXIS_ELEMENT && last->from + 1 == last->from_end &&
-                 last->to + 1 == last->to_end && last->from_end == source->vals[0].rank && last->start == 0;
+    bool whole = last != NULL && last->kind == NUC_AXIS_ELEMENT && nuc_is_single_axis(last) &&
+                 last->from_end == source->vals[0].rank && last->start == 0;
     return whole ? source : NULL;
 }
 

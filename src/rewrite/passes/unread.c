@@ -63,11 +63,6 @@ static uint32_t normalized_dims(const struct nuc_node *n)
     return shape != NUC_NO_ARG ? nuc_arg_at(n, shape)->count : 0;
 }
 
-static bool is_single(const struct nuc_axis *a)
-{
-    return a->from + 1 == a->from_end && a->to + 1 == a->to_end;
-}
-
 static const struct nuc_meta *operand_meta(const struct nuc_node *n, uint32_t arg, uint32_t element)
 {
     const struct nuc_arg *a = nuc_arg_at(n, arg);
@@ -178,7 +173,7 @@ static bool operand_box(struct unread *u, const struct nuc_node *n, uint32_t arg
         const struct nuc_axis *a = &map.axes[i];
         if (a->kind == NUC_AXIS_WHOLE || a->to == a->to_end)
             continue;
-        if (!is_single(a)) {
+        if (!nuc_is_single_axis(a)) {
             const struct nuc_box whole = nuc_box_flat(u->g->cx, y, &n->vals[0], a->to, a->to_end);
             nuc_box_unfold(u->g->cx, x, m, a->from, a->from_end, &whole);
         } else if (a->step > 0 && a->taps > 0 && !operand_along(u->g->cx, a, y, m->sizes[a->from], x)) {
@@ -206,7 +201,7 @@ static bool has_ends(const struct nuc_node *n, const struct nuc_axis *a, const s
 {
     const struct ends e = ends_of(a, y, size);
 
-    return is_single(a) && a->step > 0 && a->taps > 0 &&
+    return nuc_is_single_axis(a) && a->step > 0 && a->taps > 0 &&
            (e.before == e.after || nuc_op_family(n->op) == NUC_FAMILY_CONV);
 }
 
@@ -272,12 +267,12 @@ static void settle_axes(struct unread *u, const struct nuc_node *n, uint32_t arg
     }
     for (uint32_t i = 0; i < map.count; i++) {
         const struct nuc_axis *a = &map.axes[i];
-        bool apart = a->kind == NUC_AXIS_ELEMENT && is_single(a) && a->step >= 0;
+        bool apart = a->kind == NUC_AXIS_ELEMENT && nuc_is_single_axis(a) && a->step >= 0;
         if (a->kind == NUC_AXIS_WINDOW) {
-            y->at[a->to] = is_single(a) ? NULL : y->at[a->to];
+            y->at[a->to] = nuc_is_single_axis(a) ? NULL : y->at[a->to];
             apart = has_ends(n, a, y, m->sizes[a->from]);
         }
-        if (a->kind == NUC_AXIS_ELEMENT && !is_single(a) && a->to < a->to_end) {
+        if (a->kind == NUC_AXIS_ELEMENT && !nuc_is_single_axis(a) && a->to < a->to_end) {
             struct nuc_box whole = nuc_box_flat(u->g->cx, y, out, a->to, a->to_end), x;
             nuc_box_unfold(u->g->cx, &x, m, a->from, a->from_end, &whole);
             apart = nuc_box_extent(&whole, 0) == nuc_box_count(y, a->to, a->to_end) &&

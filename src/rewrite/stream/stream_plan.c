@@ -1,6 +1,7 @@
 /* How values follow the stream, operator by operator. */
 #include <math.h>
 
+#include "host/numbers.h"
 #include "ir/args.h"
 #include "ir/conv_args.h"
 #include "ir/recurrent_args.h"
@@ -22,16 +23,6 @@ struct nuc_node *nuc_stream_operand(const struct nuc_node *node, uint32_t arg, u
 static int64_t divide_up(int64_t a, int64_t b)
 {
     return a >= 0 ? (a + b - 1) / b : -(-a / b);
-}
-
-static int64_t common_divisor(int64_t a, int64_t b)
-{
-    while (b != 0) {
-        int64_t rest = a % b;
-        a = b;
-        b = rest;
-    }
-    return a;
 }
 
 /* ---- operands that are frames ---- */
@@ -82,11 +73,11 @@ static struct nuc_stream_need *add_need(struct nuc_stream_plan *p, struct nuc_no
 
 static void set_rate(struct nuc_stream_plan *p, const struct nuc_node *n, struct nuc_track *t, int64_t num, int64_t den)
 {
-    int64_t divisor = common_divisor(num, den);
+    int64_t divisor = nuc_common_divisor(num, den);
 
     t->num = num / divisor;
     t->den = den / divisor;
-    p->multiple = p->multiple / common_divisor(p->multiple, t->den) * t->den;
+    p->multiple = p->multiple / nuc_common_divisor(p->multiple, t->den) * t->den;
     if (t->num > MAX_FRAMES || t->den > MAX_FRAMES || p->multiple > MAX_FRAMES)
         nuc_fail(p->g->cx, NUC_UNSUPPORTED, "%s: %s: the steps along the axis of --stream multiply to more than %lld",
                  p->g->file, nuc_node_text(p->g->cx, n), (long long)MAX_FRAMES);
@@ -221,7 +212,7 @@ static bool find_reach(const struct nuc_node *n, const struct operand *o, struct
         return false;
     for (uint32_t i = 0; i < map.count; i++)
         a = map.axes[i].from <= o->track->axis && o->track->axis < map.axes[i].from_end ? &map.axes[i] : a;
-    if (a == NULL || a->from_end - a->from != 1 || a->to_end - a->to != 1)
+    if (a == NULL || !nuc_is_single_axis(a))
         return false;
     *r = (struct reach){a->start, a->step, a->taps, a->dilation, 0};
     *axis = a->to;
@@ -291,7 +282,7 @@ static bool follow_map(struct nuc_stream_plan *p, struct nuc_node *n, struct nuc
             return false;
         own.num = o.track->num;
         own.den = o.track->den * r.step;
-        int64_t divisor = common_divisor(own.num, own.den);
+        int64_t divisor = nuc_common_divisor(own.num, own.den);
         if (count > 0 && (to != axis || own.num / divisor != t->num || own.den / divisor != t->den))
             return false;
         axis = to;
@@ -458,7 +449,7 @@ static uint32_t axes_left(const struct nuc_node *n, const struct operand *o, uin
         return 0;
     for (uint32_t i = 0; i < map.count; i++) {
         const struct nuc_axis *a = &map.axes[i];
-        bool alone = a->from_end - a->from == 1 && a->to_end - a->to == 1;
+        bool alone = nuc_is_single_axis(a);
         for (uint32_t d = a->to; d < a->to_end && a->from <= axis && axis < a->from_end; d++) {
             int64_t size = n->vals[0].sizes[d];
             left |= size > 1 && (alone || size == o->node->vals[0].sizes[axis]) ? 1u << d : 0;
