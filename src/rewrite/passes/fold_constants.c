@@ -41,27 +41,22 @@ static bool is_foldable(const struct nuc_node *n)
            !nuc_is_quantization(n) && n->n_vals > 0 && (is_filled(n) || nuc_next_input(n, &at) != NULL);
 }
 
+static bool fold(struct nuc_graph *g, struct nuc_node *n)
+{
+    void **values = is_foldable(n) ? nuc_alloc_array(g->cx, n->n_vals, sizeof(void *)) : NULL;
+
+    if (values == NULL || !nuc_eval_constant(g, n, values))
+        return false;
+    if (n->is_tuple)
+        replace_items(g, n, values);
+    else
+        nuc_replace_uses(g, n, nuc_add_parameter(g, n, "", &n->vals[0], values[0]), NULL);
+    return true;
+}
+
 bool nuc_fold_constants(struct nuc_graph *g)
 {
-    struct nuc_node *next;
-    bool changed = false;
-
-    for (struct nuc_node *n = g->first; n != NULL; n = next) {
-        next = n->next;
-        if (!is_foldable(n))
-            continue;
-        void **values = nuc_alloc_array(g->cx, n->n_vals, sizeof(void *));
-        if (!nuc_eval_constant(g, n, values))
-            continue;
-        if (n->is_tuple)
-            replace_items(g, n, values);
-        else
-            nuc_replace_uses(g, n, nuc_add_parameter(g, n, "", &n->vals[0], values[0]), NULL);
-        changed = true;
-    }
-    if (changed)
-        nuc_remove_dead(g);
-    return changed;
+    return nuc_rewrite_each(g, NULL, fold);
 }
 
 /* Parameters that an archive quantizes when it runs, as convert_pt2e() leaves them with fold_quantize=False. */
