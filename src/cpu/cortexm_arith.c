@@ -92,7 +92,7 @@ static bool read_side(struct nuc_cm *c, const struct nuc_node *node, uint32_t in
 
     if (nuc_cm_tensor(node, index, &s->value))
         return true;
-    if (arg == NULL || !nuc_is_static(arg) || arg->vals[0].dtype != NUC_F32 || nuc_elements(&arg->vals[0]) != 1)
+    if (!nuc_is_static_float(arg) || nuc_elements(&arg->vals[0]) != 1)
         return false;
     s->value.node = NULL;
     s->number = (double)*(const float *)nuc_const_contiguous(c->g, arg);
@@ -157,8 +157,7 @@ static bool lower_squared_difference(struct nuc_cm *c, struct nuc_node *node)
     struct nuc_cm_binary v;
 
     if (difference == NULL || difference != nuc_arg_node(node, NUC_OTHER) || difference->op != NUC_OP_SUB ||
-        c->options->executorch_ops_only || c->options->reference_compat ||
-        !nuc_numbers_equal(nuc_scalar(difference, NUC_ARG(SUB, alpha), 1), 1) ||
+        c->options->executorch_ops_only || c->options->reference_compat || !nuc_has_plain_alpha(difference) ||
         !nuc_cm_tensor(difference, NUC_SELF, &v.a) || !nuc_cm_tensor(difference, NUC_OTHER, &v.b) ||
         !nuc_cm_result(node, false, &v.out) || v.a.dtype != v.b.dtype || v.a.dtype != v.out.params.dtype)
         return false;

@@ -12,8 +12,7 @@ static struct nuc_node *in_output_steps(struct nuc_cm *c, const struct nuc_cm_un
 {
     float *steps = nuc_alloc_array(c->g->cx, (size_t)count + 1, sizeof *steps);
 
-    if (value != NULL &&
-        (!nuc_is_static(value) || value->vals[0].dtype != NUC_F32 || nuc_elements(&value->vals[0]) != count))
+    if (value != NULL && (!nuc_is_static_float(value) || nuc_elements(&value->vals[0]) != count))
         return NULL;
     const float *values = value == NULL ? NULL : nuc_const_contiguous(c->g, value);
     for (int64_t i = 0; i < count; i++)

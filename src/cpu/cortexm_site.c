@@ -126,7 +126,7 @@ bool nuc_cm_bias(struct nuc_cm *c, const struct nuc_node *like, struct nuc_node 
         *out = widened ? long_bias(c, like, bias.node) : bias.node;
         return bias.node->vals[0].rank <= 1;
     }
-    if (!nuc_is_static(arg) || arg->vals[0].dtype != NUC_F32 || arg->vals[0].rank != 1 || arg->vals[0].sizes[0] != n)
+    if (!nuc_is_static_float(arg) || arg->vals[0].rank != 1 || arg->vals[0].sizes[0] != n)
         return false;
     const float *values = nuc_const_contiguous(c->g, arg);
     int32_t *quantized = nuc_alloc_array(c->g->cx, (size_t)n, sizeof *quantized);

@@ -138,8 +138,7 @@ static bool take_float(struct measuring *m, struct nuc_node *twin, uint32_t inde
     const struct nuc_node *weight = nuc_arg_node(real, index);
     const struct nuc_node *now = nuc_arg_node(twin, index);
 
-    if (weight == NULL || !nuc_is_static(weight) || weight->vals[0].dtype != NUC_F32 ||
-        !nuc_same_sizes(&weight->vals[0], &now->vals[0]))
+    if (!nuc_is_static_float(weight) || !nuc_same_sizes(&weight->vals[0], &now->vals[0]))
         return false;
     struct nuc_meta meta = weight->vals[0];
     nuc_set_contiguous(&meta);

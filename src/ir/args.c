@@ -63,6 +63,11 @@ struct nuc_pair nuc_pair(const struct nuc_node *node, uint32_t index, struct nuc
     return (struct nuc_pair){a->u.ints[0], a->u.ints[a->count == 1 ? 0 : 1]};
 }
 
+bool nuc_has_plain_alpha(const struct nuc_node *node)
+{
+    return nuc_numbers_equal(nuc_scalar(node, NUC_ARG(ADD, alpha), 1), 1);
+}
+
 int64_t nuc_positive_dim(int64_t dim, uint32_t rank)
 {
     return dim < 0 ? dim + rank : dim;

@@ -34,6 +34,9 @@ struct nuc_pair {
 };
 struct nuc_pair nuc_pair(const struct nuc_node *node, uint32_t index, struct nuc_pair fallback);
 
+/* Of add and sub: the factor of the second operand is 1. */
+bool nuc_has_plain_alpha(const struct nuc_node *node);
+
 /* A dimension in [-rank, rank) counted from the front. */
 int64_t nuc_positive_dim(int64_t dim, uint32_t rank);
 

@@ -169,7 +169,7 @@ static struct nuc_node *mask_in_sum(struct nuc_graph *g, const struct nuc_node *
     struct nuc_node *terms[2] = {nuc_arg_node(add, NUC_SELF), nuc_arg_node(add, NUC_OTHER)};
 
     if (add->op != NUC_OP_ADD || !nuc_is_real_value(add) || !nuc_is_real_value(terms[0]) ||
-        !nuc_is_real_value(terms[1]) || !nuc_numbers_equal(nuc_scalar(add, NUC_ARG(ADD, alpha), 1.0), 1.0))
+        !nuc_is_real_value(terms[1]) || !nuc_has_plain_alpha(add))
         return NULL;
     for (uint32_t i = 0; i < 2; i++) {
         const struct nuc_node *scores = terms[1 - i];

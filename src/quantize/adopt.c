@@ -299,7 +299,7 @@ static bool compared_number(const struct nuc_calibration *c, const struct nuc_no
                 return false;
         } else {
             if (!nuc_op_is_in(user->op, NUC_OPS(NUC_OP_GT, NUC_OP_LT, NUC_OP_GE, NUC_OP_LE)) || other == NULL ||
-                nuc_arg_node(user, NUC_SELF) != node || !nuc_is_static(other) || other->vals[0].dtype != NUC_F32 ||
+                nuc_arg_node(user, NUC_SELF) != node || !nuc_is_static_float(other) ||
                 nuc_elements(&other->vals[0]) != 1)
                 return false;
             own = *(const float *)nuc_const_contiguous(c->g, other);

@@ -7,11 +7,6 @@
 /* The operators that are layers have input, weight and bias in the same places. */
 #define ARG(name) NUC_ARG(CONV2D, name)
 
-static bool is_constant(const struct nuc_node *node)
-{
-    return node != NULL && nuc_is_static(node) && node->n_vals == 1 && node->vals[0].dtype == NUC_F32;
-}
-
 static bool read_layer(struct nuc_node *node, struct nuc_layer *out)
 {
     if (!nuc_op_is_in(node->op, NUC_OPS(NUC_OP_CONV2D, NUC_OP_CONV2D_PADDING, NUC_OP_LINEAR)) || node->n_vals != 1 ||
@@ -23,7 +18,7 @@ static bool read_layer(struct nuc_node *node, struct nuc_layer *out)
                           .bias = nuc_arg_node(node, ARG(bias)),
                           .groups = node->op == NUC_OP_LINEAR ? 1 : (uint32_t)nuc_integer(node, ARG(groups), 1),
                           .taps = 1};
-    if (l.input == NULL || !is_constant(l.weight) || (l.bias != NULL && !is_constant(l.bias)))
+    if (l.input == NULL || !nuc_is_static_float(l.weight) || (l.bias != NULL && !nuc_is_static_float(l.bias)))
         return false;
     const struct nuc_meta *w = &l.weight->vals[0];
     if (w->rank < 2)
@@ -67,9 +62,9 @@ uint32_t nuc_layers_of(struct nuc_node *node, struct nuc_layer out[NUC_MOST_LAYE
     for (uint32_t d = 0; d < r.directions && r.layers == 1 && !r.projected && r.biases; d++) {
         struct nuc_recurrent_cell cell = nuc_recurrent_cell(&r, d);
         uint32_t rows = r.gates * (uint32_t)r.hidden;
-        if (is_constant(cell.w_ih) && is_constant(cell.b_ih))
+        if (nuc_is_static_float(cell.w_ih) && nuc_is_static_float(cell.b_ih))
             out[count++] = (struct nuc_layer){node, r.input, cell.w_ih, cell.b_ih, 0, rows, (uint32_t)r.inputs, 1, 1};
-        if (hidden != NULL && is_constant(cell.w_hh) && is_constant(cell.b_hh))
+        if (hidden != NULL && nuc_is_static_float(cell.w_hh) && nuc_is_static_float(cell.b_hh))
             out[count++] = (struct nuc_layer){
                 node, hidden, cell.w_hh, cell.b_hh, d * (uint32_t)r.hidden, rows, (uint32_t)r.hidden, 1, 1};
     }

@@ -23,7 +23,7 @@ static bool is_vector(const struct nuc_node *node, const struct nuc_node *x)
 {
     const struct nuc_meta *m = &x->vals[0];
 
-    return node != NULL && nuc_is_static(node) && node->vals[0].dtype == NUC_F32 && node->vals[0].rank > 0 &&
+    return nuc_is_static_float(node) && node->vals[0].rank > 0 &&
            nuc_elements(&node->vals[0]) == m->sizes[m->rank - 1] &&
            node->vals[0].sizes[node->vals[0].rank - 1] == m->sizes[m->rank - 1];
 }
@@ -56,8 +56,8 @@ static bool match_root(struct nuc_graph *g, struct norm *n, const struct nuc_nod
     for (uint32_t i = 0; is_op(sum, NUC_OP_ADD) && i < 2; i++) {
         const struct nuc_node *variance = operand(sum, i), *eps = operand(sum, 1 - i);
         const struct nuc_node *square = is_op(variance, NUC_OP_MEAN_DIM) ? operand(variance, NUC_SELF) : NULL;
-        if (square == NULL || eps == NULL || !nuc_is_static(eps) || eps->vals[0].dtype != NUC_F32 ||
-            nuc_elements(&eps->vals[0]) != 1 || !is_mean_of(variance, square) || !is_square_of_difference(square, n))
+        if (square == NULL || !nuc_is_static_float(eps) || nuc_elements(&eps->vals[0]) != 1 ||
+            !is_mean_of(variance, square) || !is_square_of_difference(square, n))
             continue;
         n->eps = (double)*(const float *)nuc_const_contiguous(g, eps);
         return true;

@@ -27,7 +27,7 @@ static bool has_no_padding(const struct nuc_node *conv)
 /* One of zeros is there to be corrected. */
 static bool has_no_bias(struct nuc_graph *g, const struct nuc_node *bias)
 {
-    if (bias != NULL && (!nuc_is_static(bias) || bias->vals[0].dtype != NUC_F32))
+    if (bias != NULL && !nuc_is_static_float(bias))
         return false;
     const float *values = bias == NULL ? NULL : nuc_const_contiguous(g, bias);
     for (int64_t i = 0; values != NULL && i < nuc_elements(&bias->vals[0]); i++) {
@@ -41,8 +41,8 @@ bool nuc_only_chooses(struct nuc_graph *g, const struct nuc_node *node)
 {
     const struct nuc_node *weight = node->op == NUC_OP_CONV2D ? nuc_arg_node(node, NUC_CONV_WEIGHT) : NULL;
 
-    if (weight == NULL || !nuc_is_static(weight) || weight->vals[0].dtype != NUC_F32 ||
-        !has_no_bias(g, nuc_arg_node(node, NUC_CONV_BIAS)) || !has_no_padding(node) || weight->vals[0].sizes[0] == 0)
+    if (!nuc_is_static_float(weight) || !has_no_bias(g, nuc_arg_node(node, NUC_CONV_BIAS)) || !has_no_padding(node) ||
+        weight->vals[0].sizes[0] == 0)
         return false;
     const float *weights = nuc_const_contiguous(g, weight);
     int64_t rows = weight->vals[0].sizes[0], count = nuc_elements(&weight->vals[0]) / rows;

@@ -261,7 +261,7 @@ bool nuc_takes_conv(const struct nuc_support *s, const struct nuc_node *conv)
 
 static bool is_static_float(const struct nuc_node *node)
 {
-    return node == NULL || (nuc_is_static(node) && node->vals[0].dtype == NUC_F32);
+    return node == NULL || nuc_is_static_float(node);
 }
 
 static bool form_phases_applies(const struct nuc_support *s, const struct nuc_node *node)

@@ -232,9 +232,8 @@ static bool bounds_far(struct nuc_graph *g, const struct nuc_node *node)
 
 static bool is_sum(const struct nuc_node *node)
 {
-    return (node->op == NUC_OP_ADD || node->op == NUC_OP_SUB) &&
-           nuc_numbers_equal(nuc_scalar(node, NUC_ARG(ADD, alpha), 1.0), 1.0) && nuc_arg_node(node, NUC_SELF) != NULL &&
-           nuc_arg_node(node, NUC_OTHER) != NULL;
+    return (node->op == NUC_OP_ADD || node->op == NUC_OP_SUB) && nuc_has_plain_alpha(node) &&
+           nuc_arg_node(node, NUC_SELF) != NULL && nuc_arg_node(node, NUC_OTHER) != NULL;
 }
 
 /* A mask that is computed as a whole: not the sum of several, nor of one and biases. */

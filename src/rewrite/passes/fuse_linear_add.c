@@ -5,8 +5,7 @@
 
 static bool is_float_vector(const struct nuc_node *node, int64_t length)
 {
-    return node != NULL && nuc_is_static(node) && node->vals[0].dtype == NUC_F32 && node->vals[0].rank == 1 &&
-           node->vals[0].sizes[0] == length;
+    return nuc_is_static_float(node) && node->vals[0].rank == 1 && node->vals[0].sizes[0] == length;
 }
 
 /* A mask is no bias: beside what takes out an output, int8 has no steps for the others. */
@@ -102,7 +101,7 @@ static struct nuc_node *layer_before(const struct nuc_node *linear)
 
 static bool is_float_matrix(const struct nuc_node *node)
 {
-    return node != NULL && nuc_is_static(node) && node->vals[0].dtype == NUC_F32 && node->vals[0].rank == 2;
+    return nuc_is_static_float(node) && node->vals[0].rank == 2;
 }
 
 /* Rows of w [rows, n] times m [n, columns], and `start` where it is not NULL. */

@@ -196,7 +196,7 @@ static bool split_beside_state(struct nuc_graph *g, struct nuc_node *node)
     const uint32_t at = step_beside_state(node, &s, parts);
     uint32_t count = 0;
 
-    if (at == NEITHER || !nuc_is_static(weight) || weight->vals[0].dtype != NUC_F32)
+    if (at == NEITHER || !nuc_is_static_float(weight))
         return false;
     const struct nuc_meta *m = &s.taken.of->vals[0];
     const int64_t step = m->sizes[m->rank - 1], state = weight->vals[0].sizes[1] - step;

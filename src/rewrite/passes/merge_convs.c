@@ -244,7 +244,7 @@ static bool merge(struct nuc_graph *g, struct nuc_node *node)
 static bool drop_zeros(struct nuc_graph *g, struct nuc_node *node)
 {
     struct nuc_node *terms[] = {nuc_operand(g, node, NUC_SELF), nuc_arg_node(node, NUC_OTHER)};
-    const bool commutes = node->op == NUC_OP_ADD && nuc_numbers_equal(nuc_scalar(node, NUC_ARG(ADD, alpha), 1), 1);
+    const bool commutes = node->op == NUC_OP_ADD && nuc_has_plain_alpha(node);
 
     for (size_t k = 0; k < (commutes ? 2 : 1) && terms[1] != NULL; k++) {
         const struct nuc_meta *m = &terms[k]->vals[0];

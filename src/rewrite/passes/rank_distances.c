@@ -29,8 +29,7 @@ static struct nuc_node *ordered(struct nuc_graph *g, struct nuc_node *before, st
         return node;
     if (node->op == NUC_OP_SQRT)
         return ordered(g, before, a, from_end, left - 1);
-    if ((node->op != NUC_OP_ADD && node->op != NUC_OP_SUB) || b == NULL ||
-        !nuc_numbers_equal(nuc_scalar(node, NUC_ARG(ADD, alpha), 1.0), 1.0))
+    if ((node->op != NUC_OP_ADD && node->op != NUC_OP_SUB) || b == NULL || !nuc_has_plain_alpha(node))
         return node;
     if (is_same_along(b, from_end) && nuc_same_sizes(&a->vals[0], &node->vals[0]))
         return ordered(g, before, a, from_end, left - 1);
@@ -74,8 +73,7 @@ static struct nuc_node *root_of(struct nuc_graph *g, const struct nuc_node *squa
 
     if (nuc_numbers_equal(nuc_power_of(square), 2) || (square->op == NUC_OP_MUL && x == other))
         return x;
-    if (square->op == NUC_OP_POW && other != NULL && nuc_is_static(other) && other->vals[0].dtype == NUC_F32 &&
-        nuc_elements(&other->vals[0]) == 1)
+    if (square->op == NUC_OP_POW && nuc_is_static_float(other) && nuc_elements(&other->vals[0]) == 1)
         return nuc_numbers_equal((double)*(const float *)nuc_const_contiguous(g, other), 2) ? x : NULL;
     return NULL;
 }

@@ -293,8 +293,7 @@ static bool take_two(struct taking *t, const factor *f, int depth, struct terms 
     /* A power of a sum is no sum of powers. */
     if (product)
         return multiply(t->g, &a, &b, out);
-    return f->power == 1 && nuc_numbers_equal(nuc_scalar(node, NUC_ARG(ADD, alpha), 1), 1) &&
-           add(t->g, &a, &b, node->op == NUC_OP_SUB ? -1 : 1, out);
+    return f->power == 1 && nuc_has_plain_alpha(node) && add(t->g, &a, &b, node->op == NUC_OP_SUB ? -1 : 1, out);
 }
 
 static bool take_matrix_product(struct taking *t, const factor *f, int depth, struct terms *out)

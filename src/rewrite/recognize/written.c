@@ -189,8 +189,7 @@ struct adding {
 static bool add_terms(struct adding *s, struct nuc_summand t, int depth)
 {
     struct nuc_node *node = t.value, *operands[2] = {nuc_arg_node(node, NUC_SELF), nuc_arg_node(node, NUC_OTHER)};
-    bool sum = (node->op == NUC_OP_ADD || node->op == NUC_OP_SUB) &&
-               nuc_numbers_equal(nuc_scalar(node, NUC_ARG(ADD, alpha), 1), 1);
+    bool sum = (node->op == NUC_OP_ADD || node->op == NUC_OP_SUB) && nuc_has_plain_alpha(node);
 
     if (nuc_elements(&node->vals[0]) == nuc_elements(&t.frame))
         t.frame = t.met = node->vals[0];

@@ -82,7 +82,7 @@ static bool read_leaf(struct nuc_graph *g, struct nuc_node *node, struct leaf *l
 static bool adds(const struct nuc_node *node)
 {
     return node->op == NUC_OP_ADD && nuc_is_real_value(node) && nuc_is_real_value(nuc_arg_node(node, NUC_OTHER)) &&
-           nuc_numbers_equal(nuc_scalar(node, NUC_ARG(ADD, alpha), 1), 1);
+           nuc_has_plain_alpha(node);
 }
 
 /* a + (b - a) w, as linear interpolation has it: a (1 - w) + b w. */
@@ -94,7 +94,7 @@ static bool read_interpolation(struct nuc_graph *g, struct nuc_node *sum, struct
         struct nuc_node *rise = nuc_arg_node(step, i), *weight = nuc_arg_node(step, 1 - i);
         struct nuc_node *b = rise != NULL && rise->op == NUC_OP_SUB ? nuc_arg_node(rise, NUC_SELF) : NULL;
         if (b == NULL || nuc_arg_node(rise, NUC_OTHER) != a || !nuc_is_real_value(a) || !nuc_is_real_value(b) ||
-            !nuc_numbers_equal(nuc_scalar(rise, NUC_ARG(SUB, alpha), 1), 1) || !is_weight(g, weight, sum))
+            !nuc_has_plain_alpha(rise) || !is_weight(g, weight, sum))
             continue;
         memset(leaves, 0, 2 * sizeof *leaves);
         if (!read_places(g, a, &leaves[0]) || !read_places(g, b, &leaves[1]))

@@ -168,8 +168,7 @@ static bool is_centred(struct nuc_graph *g, struct nuc_node *node, struct statis
     node = nuc_behind_views(node);
     struct nuc_node *x = nuc_arg_node(node, NUC_SELF), *mean = nuc_arg_node(node, NUC_OTHER);
 
-    if (node->op != NUC_OP_SUB || !nuc_is_real_value(x) || !nuc_is_real_value(mean) ||
-        !nuc_numbers_equal(nuc_scalar(node, NUC_ARG(SUB, alpha), 1), 1) ||
+    if (node->op != NUC_OP_SUB || !nuc_is_real_value(x) || !nuc_is_real_value(mean) || !nuc_has_plain_alpha(node) ||
         nuc_elements(&x->vals[0]) != nuc_elements(&node->vals[0]))
         return false;
     mean = nuc_behind_expand(mean);
@@ -230,8 +229,8 @@ static bool is_difference_of_squares(struct nuc_graph *g, const struct nuc_node 
     struct nuc_node *mean = node->op == NUC_OP_SUB && nuc_is_real_value(b) ? squared(g, b) : NULL;
     struct statistics of_mean;
 
-    if (mean == NULL || !nuc_is_real_value(a) || !nuc_numbers_equal(nuc_scalar(node, NUC_ARG(SUB, alpha), 1), 1) ||
-        !is_mean_square(g, a, out) || out->kind != MOMENT || !nuc_is_number(out->factor, 1))
+    if (mean == NULL || !nuc_is_real_value(a) || !nuc_has_plain_alpha(node) || !is_mean_square(g, a, out) ||
+        out->kind != MOMENT || !nuc_is_number(out->factor, 1))
         return false;
     out->kind = VARIANCE;
     return is_mean_of(g, mean, &of_mean) && nuc_is_number(of_mean.factor, 1) && is_same(&of_mean, out);
@@ -264,7 +263,7 @@ static struct nuc_node *without_floor(struct nuc_graph *g, struct nuc_node *node
         *floor = bounds.min;
         return a;
     }
-    bool adds = node->op == NUC_OP_ADD && nuc_numbers_equal(nuc_scalar(node, NUC_ARG(ADD, alpha), 1), 1);
+    bool adds = node->op == NUC_OP_ADD && nuc_has_plain_alpha(node);
     if (!adds && node->op != NUC_OP_MAXIMUM)
         return node;
     for (int i = 0; i < 2; i++) {

@@ -104,8 +104,8 @@ static bool is_float(const struct nuc_node *node)
 
 static bool is_sum(const struct nuc_node *node)
 {
-    return node->op == NUC_OP_ADD && nuc_numbers_equal(nuc_scalar(node, NUC_ARG(ADD, alpha), 1), 1) &&
-           is_float(nuc_arg_node(node, NUC_SELF)) && is_float(nuc_arg_node(node, NUC_OTHER));
+    return node->op == NUC_OP_ADD && nuc_has_plain_alpha(node) && is_float(nuc_arg_node(node, NUC_SELF)) &&
+           is_float(nuc_arg_node(node, NUC_OTHER));
 }
 
 /* As the 1 that keeps a gate open while it is trained. */
@@ -134,7 +134,7 @@ static bool read_gate(struct nuc_graph *g, struct nuc_node *value, struct part p
 
 static bool is_parameter(const struct nuc_node *node, uint32_t rank)
 {
-    return node != NULL && nuc_is_static(node) && node->vals[0].dtype == NUC_F32 && node->vals[0].rank == rank;
+    return nuc_is_static_float(node) && node->vals[0].rank == rank;
 }
 
 /* A linear layer, or a product with a parameter [inputs, outputs]. */

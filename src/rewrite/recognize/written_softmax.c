@@ -22,16 +22,11 @@ static struct nuc_node *operand_if(const struct nuc_node *node, enum nuc_op op)
     return nuc_is_real_value(in) ? in : NULL;
 }
 
-static bool is_plain(const struct nuc_node *node)
-{
-    return nuc_numbers_equal(nuc_scalar(node, NUC_ARG(ADD, alpha), 1), 1);
-}
-
 /* p of 1 - p */
 static struct nuc_node *complement(struct nuc_graph *g, const struct nuc_node *node)
 {
     double number;
-    struct nuc_node *p = node->op == NUC_OP_SUB && is_plain(node) ? nuc_arg_node(node, NUC_OTHER) : NULL;
+    struct nuc_node *p = node->op == NUC_OP_SUB && nuc_has_plain_alpha(node) ? nuc_arg_node(node, NUC_OTHER) : NULL;
 
     return nuc_is_real_value(p) && nuc_number_of(g, nuc_arg_node(node, NUC_SELF), &number) && nuc_is_number(number, 1)
                ? p
@@ -103,7 +98,7 @@ static struct nuc_node *without_shift(struct nuc_node *node, uint32_t mask)
 {
     struct nuc_node *x = operand_if(node, NUC_OP_SUB), *shift = nuc_arg_node(node, NUC_OTHER);
 
-    return x != NULL && nuc_is_real_value(shift) && is_plain(node) &&
+    return x != NULL && nuc_is_real_value(shift) && nuc_has_plain_alpha(node) &&
                    nuc_elements(&x->vals[0]) == nuc_elements(&node->vals[0]) && is_greatest_of(shift, x, mask)
                ? x
                : node;
@@ -145,7 +140,7 @@ static struct nuc_node *log_sum_exponent(struct nuc_node *node, uint32_t *mask)
         struct nuc_node *sum = nuc_arg_node(node, NUC_SELF);
         return nuc_is_real_value(sum) ? summed_exponent(nuc_behind_views(sum), mask) : NULL;
     }
-    if (node->op != NUC_OP_ADD || !is_plain(node))
+    if (node->op != NUC_OP_ADD || !nuc_has_plain_alpha(node))
         return NULL;
     for (uint32_t i = 0; i < 2; i++) {
         struct nuc_node *log = nuc_arg_node(node, i), *shift = nuc_arg_node(node, 1 - i);
@@ -207,7 +202,7 @@ static struct nuc_node *to_log_softmax(struct nuc_graph *g, struct nuc_node *nod
     struct nuc_node *x = operand_if(node, NUC_OP_SUB), *log = nuc_arg_node(node, NUC_OTHER);
     uint32_t mask;
 
-    if (x == NULL || !nuc_is_real_value(log) || !is_plain(node))
+    if (x == NULL || !nuc_is_real_value(log) || !nuc_has_plain_alpha(node))
         return NULL;
     log = nuc_behind_expand(log);
     bool found = log_sum_exponent(log, &mask) == x && only_dim(mask) >= 0 && keeps_dims(log, x, mask) &&

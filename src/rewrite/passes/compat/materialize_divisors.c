@@ -10,8 +10,8 @@
 /* A number in the source became a constant that has no state-dict name of its own. */
 static bool is_number(const struct nuc_node *node)
 {
-    return node != NULL && nuc_is_static(node) && node->vals[0].dtype == NUC_F32 && node->input_kind == NUC_CONSTANT &&
-           node->vals[0].rank == 0 && strcmp(node->target, node->name) == 0;
+    return nuc_is_static_float(node) && node->input_kind == NUC_CONSTANT && node->vals[0].rank == 0 &&
+           strcmp(node->target, node->name) == 0;
 }
 
 static bool materialize(struct nuc_graph *g, struct nuc_node *div)

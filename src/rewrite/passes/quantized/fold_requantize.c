@@ -48,9 +48,9 @@ static bool fold_factor(struct nuc_graph *g, struct nuc_node *mul)
     struct nuc_quant q;
     uint32_t dim;
 
-    if (mul->source->width != NUC_WIDTH_FLOAT || from == NULL || factor == NULL || !nuc_is_static(factor) ||
-        factor->vals[0].dtype != NUC_F32 || !nuc_dequantize_quant(from, &q) || q.per_channel ||
-        !nuc_same_sizes(&from->vals[0], &mul->vals[0]) || !factor_dim(factor, mul, &dim))
+    if (mul->source->width != NUC_WIDTH_FLOAT || from == NULL || !nuc_is_static_float(factor) ||
+        !nuc_dequantize_quant(from, &q) || q.per_channel || !nuc_same_sizes(&from->vals[0], &mul->vals[0]) ||
+        !factor_dim(factor, mul, &dim))
         return false;
     int64_t count = nuc_elements(&factor->vals[0]);
     const float *factors = nuc_const_contiguous(g, factor);
