@@ -210,15 +210,22 @@ static void read_elements(const struct nuc_dataset *d, size_t input, size_t samp
                   (uint8_t *)to + i * length * size);
 }
 
+size_t nuc_sample_of_all(const struct nuc_dataset *d, size_t sample)
+{
+    const size_t at = d->first + sample;
+
+    if (d->order != NULL)
+        return d->order[sample];
+    if (d->period == 0)
+        return at;
+    return d->part == NUC_SAMPLES_HELD_OUT ? (at + 1) * d->period - 1 : at + at / (d->period - 1);
+}
+
 /* Samples are copied one at a time, so that a large file is never held in memory. */
 void nuc_dataset_read_sample(const struct nuc_dataset *d, size_t sample, const void **inputs)
 {
-    size_t at = d->first + sample;
+    const size_t at = nuc_sample_of_all(d, sample);
 
-    if (d->order != NULL)
-        at = d->order[sample];
-    else if (d->period != 0)
-        at = d->part == NUC_SAMPLES_HELD_OUT ? (at + 1) * d->period - 1 : at + at / (d->period - 1);
     if (d->images != NULL) {
         nuc_dataset_read_images(d, at, inputs);
         return;

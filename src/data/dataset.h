@@ -124,6 +124,9 @@ const char *nuc_samples_name(struct nuc_sample_source source);
 void nuc_dataset_bind_inputs(struct nuc_dataset *d, const struct nuc_tensor_info *inputs, size_t n_inputs,
                              const bool *turned);
 
+/* Which one of all samples that one of d->part is: messages name it so. */
+size_t nuc_sample_of_all(const struct nuc_dataset *d, size_t sample);
+
 /* nuc_dataset_sample() inside a stage. */
 void nuc_dataset_read_sample(const struct nuc_dataset *d, size_t sample, const void **inputs);
 

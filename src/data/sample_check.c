@@ -37,7 +37,8 @@ void nuc_sample_check_add(struct nuc_sample_check *s, const void *const *inputs)
             s->first[i] = nuc_copy(d->cx, inputs[i], t->bytes);
         s->differ = s->differ || memcmp(s->first[i], inputs[i], t->bytes) != 0;
         if (t->dtype == NUC_F32)
-            nuc_look_at(&s->ranges[i], s->n_samples, inputs[i], t->bytes / sizeof(float), (double)NAN, (double)NAN);
+            nuc_look_at(&s->ranges[i], nuc_sample_of_all(d, s->n_samples), inputs[i], t->bytes / sizeof(float),
+                        (double)NAN, (double)NAN);
     }
     double mark = nuc_sample_mark(d->inputs, d->n_inputs, inputs);
     size_t at = s->seen.n_marks < NUC_MOST_MARKS ? s->seen.n_marks++ : NUC_MOST_MARKS;

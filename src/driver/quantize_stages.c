@@ -217,6 +217,7 @@ void nuc_calibrate_model(struct nuc_job *j)
             nuc_sample_check_add(check, inputs);
         if (nuc_dataset_begins(j->samples, k))
             nuc_quantize_begin(j->m->calibration);
+        nuc_quantize_name_sample(j->m->calibration, j->samples->path, nuc_sample_of_all(j->samples, k));
         nuc_quantize_sample(j->m->calibration, inputs);
         nuc_progress(j->c->cx, "calibrate", k + 1, j->samples->n_samples);
     }

@@ -31,6 +31,8 @@ struct nuc_held_out {
 
 struct nuc_calibration {
     struct nuc_graph *g;
+    const char *samples_file; /* for messages; NULL: samples are made up */
+    size_t sample_of_file;
     struct nuc_annotation **annotations; /* by node id */
     struct nuc_sharing *sharing;
     struct nuc_observer **observers; /* by group */

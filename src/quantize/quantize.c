@@ -134,8 +134,9 @@ static void see(struct nuc_calibration *c, uint32_t group, const struct nuc_node
         nuc_fail(cx, NUC_BAD_INPUT, "%s: %s holds a NaN or an infinity: such a model cannot be quantized", c->g->file,
                  nuc_node_text(cx, node));
     nuc_fail(cx, NUC_BAD_INPUT,
-             "%s: %s gives a NaN or an infinity in calibration sample %u: check the sample and the model", c->g->file,
-             nuc_node_text(cx, node), c->n_samples - 1);
+             "%s: %s gives a NaN or an infinity in calibration sample %zu of %s: check the sample and the model",
+             c->g->file, nuc_node_text(cx, node), c->sample_of_file,
+             c->samples_file != NULL ? c->samples_file : "made-up ones");
 }
 
 /* The value is a sum with a mask that hides, or may, moved or not; that samples are not masked says little. */
@@ -461,6 +462,12 @@ void nuc_quantize_begin(struct nuc_calibration *c)
 {
     open_evaluator(c);
     nuc_sequence_reset(c->sequence);
+}
+
+void nuc_quantize_name_sample(struct nuc_calibration *c, const char *file, size_t sample)
+{
+    c->samples_file = file;
+    c->sample_of_file = sample;
 }
 
 void nuc_quantize_sample(struct nuc_calibration *c, const void *const *inputs)

@@ -110,6 +110,9 @@ struct nuc_calibration *nuc_quantize_prepare(struct nuc_graph *g, const struct n
  */
 void nuc_quantize_sample(struct nuc_calibration *c, const void *const *inputs);
 
+/* What messages call the next sample: its file, and its number there. */
+void nuc_quantize_name_sample(struct nuc_calibration *c, const char *file, size_t sample);
+
 /* The next sample begins a sequence, with the initial values of the states, as the first sample does. */
 void nuc_quantize_begin(struct nuc_calibration *c);
 

@@ -55,7 +55,7 @@ EVALUATED = [  # what, arrays, what the note says; None: there is none
 ]
 COMPILED = [  # what, arrays, exit code, text
     ('as it is', few, 0, None),
-    ('NaN', changed(few, one, numpy.nan), 1, 'in calibration sample 3'),
+    ('NaN', changed(few, one, numpy.nan), 1, 'in calibration sample 3 of data.npz'),
     ('infinity', changed(few, one, numpy.inf), 0, 'has infinity (1), the first in sample 3'),
     ('pixels', few * 255, 0, 'has values of 0 to 255, as pixels'),
     ('one sample', few[:1], 0, 'one sample: ranges are those of it alone'),
@@ -75,6 +75,10 @@ with tempfile.TemporaryDirectory() as folder:
         numpy.savez('data.npz', **(arrays if isinstance(arrays, dict) else {'input': arrays}))
         check(f'compile {what}', wanted_code, text,
               *call('compile', f'{digits}/digits.pt2', '--calibration', 'data.npz', '-o', 'x.pte'))
+    # Of a part of the samples, too, the number is that of the file.
+    numpy.savez('data.npz', input=changed(few, (4, 0, 2, 2), numpy.nan))
+    check('tune NaN', 1, 'in calibration sample 4 of data.npz',
+          *call('tune', f'{digits}/digits.pt2', '--for', 'sqnr', '--calibration', 'data.npz'))
     numpy.savez('data.npz', input=x)
     check('the reference is another network', 0, 'have nothing in common with its own',
           *call('evaluate', 'd.pte', '--dataset', 'data.npz', '--reference', f'{digits}/digits_unsupported.pt2'))
