@@ -287,6 +287,10 @@ void nuc_check_memory_budget(const struct nuc_job *j)
                                   j->m->graph->file, needed, r->arena, scratch, budget);
     if (pool <= budget)
         nuc_fail(cx, NUC_PROPERTY, "%s: with --plan-delegate-scratch it takes %zu", head, pool);
+    /* The scratch, which is planned without them here, may have room for the partitions' inputs and outputs. */
+    if (pool < least && scratch <= budget)
+        nuc_fail(cx, NUC_PROPERTY, "%s: try --plan-delegate-scratch, with which it takes %zu to %zu", head, scratch,
+                 pool);
     const char *how = pool < least ? "with --plan-delegate-scratch " : strips ? "in strips " : "";
     least = pool < least ? pool : least;
     nuc_fail(cx, NUC_PROPERTY,

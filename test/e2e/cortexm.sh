@@ -55,6 +55,10 @@ least=$(sed -n 's/.*the least found is \([0-9]*\),.*/\1/p' err)
     fail "a budget of the least found: $(cat err)"
 "$nucleon" compile q.pt2 --memory-budget 64 -o no.pte >/dev/null 2>err
 least=$(sed -n 's/.*with --plan-delegate-scratch the least found is \([0-9]*\),.*/\1/p' err)
+scratch=$(sed -n 's/.*NPU scratch \([0-9]*\)).*/\1/p' err)
+"$nucleon" compile q.pt2 --memory-budget "${scratch:-1}" -o no.pte >/dev/null 2>err
+grep -q "try --plan-delegate-scratch, with which it takes $scratch to $least\$" err ||
+    fail "what the scratch may have room for: $(cat err)"
 "$nucleon" compile q.pt2 --memory-budget "${least:-1}" -o no.pte >/dev/null 2>err
 grep -q "with --plan-delegate-scratch it takes $least\$" err || fail "the scratch inside is not named: $(cat err)"
 "$nucleon" compile q.pt2 --memory-budget "${least:-1}" --plan-delegate-scratch -o least.pte >/dev/null 2>err ||
