@@ -133,6 +133,7 @@ mistake 2 "--min-sqnr DB takes a finite number without a unit, not 'high'" digit
 mistake 2 "--ignore-label N takes an integer, not 'none'" digits.pte --dataset "$data" --ignore-label none
 mistake 2 "--task takes one of: auto, classify, segment, regress" digits.pte --dataset "$data" --task rank
 mistake 2 "there are no classes along axis 7" digits.pte --dataset inputs --class-axis 7
+mistake 2 "there are no classes along axis 7" digits.pte --dataset "$data" --class-axis 7
 
 # ---- data that do not fit ----
 
