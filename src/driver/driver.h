@@ -2,6 +2,8 @@
 #ifndef NUC_DRIVER_DRIVER_H
 #define NUC_DRIVER_DRIVER_H
 
+#include <string.h>
+
 #include "data/dataset.h"
 #include "driver/settings.h"
 #include "host/call.h"
@@ -134,11 +136,18 @@ void nuc_fill_node_info(struct nuc_model *m, const struct nuc_node *n, struct nu
 /* A dequantize node of its own after a quantize node, so that no consumer of the value is disturbed. */
 struct nuc_node *nuc_probe_quantized(struct nuc_graph *g, struct nuc_node *quantize);
 
-/* A stage that took from `started` until now, for nuc_timings(). */
+/* A stage that took from `started` until now, for nuc_timings(); one that runs again takes as long altogether. */
 static inline void nuc_note_seconds(struct nuc_compiler *c, const char *stage, double started)
 {
-    if (c->n_timings < NUC_MAX_TIMINGS)
-        c->timings[c->n_timings++] = (struct nuc_timing){stage, nuc_seconds() - started};
+    size_t at = 0;
+
+    while (at < c->n_timings && strcmp(c->timings[at].stage, stage) != 0)
+        at++;
+    if (at == NUC_MAX_TIMINGS)
+        return;
+    if (at == c->n_timings)
+        c->timings[c->n_timings++] = (struct nuc_timing){stage, 0};
+    c->timings[at].seconds += nuc_seconds() - started;
 }
 
 #endif
