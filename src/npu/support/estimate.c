@@ -225,6 +225,12 @@ uint64_t nuc_cpu_cycles(const struct nuc_kernel_costs *c, double count, double e
 
 /* ---- the CPU's kernels ---- */
 
+static enum nuc_op transposed_kernel(const struct nuc_node *node)
+{
+    return nuc_integer(node, NUC_ARG(CONVOLUTION, groups), 1) > 1 ? NUC_OP_NUCLEON_TRANSPOSE_CONV2D
+                                                                  : NUC_OP_CORTEXM_TRANSPOSE_CONV2D;
+}
+
 /* A convolution of groups of one channel, and one of a single channel, are depthwise in int8. */
 static uint64_t conv_cycles_of(const struct nuc_kernel_costs *c, const struct nuc_node *node)
 {
@@ -242,7 +248,7 @@ static uint64_t conv_cycles_of(const struct nuc_kernel_costs *c, const struct nu
         sizes.sizes[0] = 1;
     }
     const struct nuc_kernel_call call = {.op = rank > 4              ? node->op
-                                               : is_transposed(node) ? NUC_OP_CORTEXM_TRANSPOSE_CONV2D
+                                               : is_transposed(node) ? transposed_kernel(node)
                                                : depthwise           ? NUC_OP_CORTEXM_DEPTHWISE
                                                                      : NUC_OP_CORTEXM_CONV2D,
                                          .in = &in->vals[0],

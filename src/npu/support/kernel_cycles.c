@@ -93,6 +93,8 @@ enum form {
     PIXELS,   /* of a frame, one for each value: what is no result as it stands is read */
     SAMPLES,  /* of a function: a product for each value between those of octaves */
     FOURS,    /* channels, four at a time */
+    TAPS,     /* of windows, whether or not one meets a value */
+    SINGLE,   /* input channels of groups of one: their products take more */
     REPEATED, /* rows of the last dimension that are not taken apart */
 };
 
@@ -109,9 +111,13 @@ static const struct row {
     enum form form;
     struct fit fit;
 } kernels[] = {
-    {NUC_OPS(NUC_OP_CORTEXM_TRANSPOSE_CONV2D, NUC_OP_NUCLEON_TRANSPOSE_CONV2D),
+    {NUC_OPS(NUC_OP_CORTEXM_TRANSPOSE_CONV2D),
      VALUES,
      {.call = 3000, .product = 2.3, .pixel = 600, .scalar = 90}}, /* 8 %; 40 % with one channel of the result */
+    /* Of several groups, in plain C. */
+    {NUC_OPS(NUC_OP_NUCLEON_TRANSPOSE_CONV2D),
+     TAPS,
+     {.product = 14, .written = 140, .run = 19.3, .scalar = 4}}, /* 14 % */
     {NUC_OPS(NUC_OP_CORTEXM_LINEAR),
      PRODUCTS,
      {.call = 1750, .product = 1.19, .written = 11, .read = 2.2, .scalar = 5.4}}, /* 20 % */
@@ -233,7 +239,9 @@ static const struct row wide_kernels[] = {
      VALUES,
      {.call = 1000, .written = 2.5, .pixel = 79.5, .scalar = 1.5}},                         /* 2 % */
     {NUC_OPS(NUC_OP_CAT), PARTS, {.call = 2300, .written = 4.8, .run = 17.7, .scalar = 4}}, /* 40 % */
-    {NUC_OPS(NUC_OP_NUCLEON_TRANSPOSE_CONV2D), VALUES, {.call = 1500, .product = 2.5, .written = 250, .scalar = 4}},
+    {NUC_OPS(NUC_OP_NUCLEON_TRANSPOSE_CONV2D),
+     SINGLE,
+     {.call = 1500, .product = 2.5, .written = 250, .run = 160, .scalar = 4}}, /* 10 % */
     {NUC_OPS(NUC_OP_CORTEXM_BATCH_MATMUL), PRODUCTS, {.call = 1000, .product = 1.75, .written = 55, .scalar = 4}},
     {NUC_OPS(NUC_OP_NUCLEON_LAYER_NORM, NUC_OP_NUCLEON_RMS_NORM),
      ROWS,
@@ -478,6 +486,11 @@ static uint64_t row_cycles(const struct nuc_kernel_costs *costs, const struct nu
         w.runs = w.read / (double)in->sizes[in->rank - 1];
     if (row->form == FRAMES && call->weight != NULL && call->out->rank > 0 && call->out->sizes[call->out->rank - 1] > 0)
         w.products = w.written / (double)call->out->sizes[call->out->rank - 1] * elements_of(call->weight);
+    if (row->form == TAPS && call->weight != NULL)
+        w.runs = w.written * (double)(call->weight->sizes[1] * call->weight->sizes[2]);
+    if (row->form == SINGLE && call->weight != NULL && call->out->rank > 1 &&
+        call->in->sizes[1] * call->weight->sizes[0] <= call->out->sizes[1])
+        w.runs = w.products;
     if (row->form == SAMPLES)
         w.products = call->products > NUC_EVEN ? w.written : 0;
     if (row->form == LAYER)
@@ -686,13 +699,13 @@ uint64_t nuc_kernel_cycles(const struct nuc_kernel_costs *costs, const struct nu
     const struct nuc_meta *m = &node->vals[0];
     double part = dim < m->rank && m->sizes[dim] > 0 ? (double)n_rows / (double)m->sizes[dim] : 1;
     bool is_conv = nuc_op_is_in(node->op, convolutions) || nuc_op_is_in(node->op, depthwise);
-    bool is_transposed = nuc_op_is_in(node->op, NUC_OPS(NUC_OP_CORTEXM_TRANSPOSE_CONV2D)) ||
-                         (node->op == NUC_OP_NUCLEON_TRANSPOSE_CONV2D && m->dtype == NUC_I16);
+    bool is_transposed =
+        nuc_op_is_in(node->op, NUC_OPS(NUC_OP_CORTEXM_TRANSPOSE_CONV2D, NUC_OP_NUCLEON_TRANSPOSE_CONV2D));
     bool is_pool = nuc_op_is_in(node->op, NUC_OPS(NUC_OP_CORTEXM_AVG_POOL2D, NUC_OP_CORTEXM_MAX_POOL2D));
     struct nuc_kernel_call call = {
         .op = node->op,
         .in = node->n_args > 0 && nuc_arg_node(node, NUC_SELF) != NULL ? nuc_input_meta(node, NUC_SELF) : NULL,
-        .weight = is_conv ? nuc_input_meta(node, CONV(weight)) : NULL,
+        .weight = is_conv || is_transposed ? nuc_input_meta(node, CONV(weight)) : NULL,
         .out = m,
         .written = part,
         .read = is_conv && dim == 2 ? part_touched(node, n_rows) : part,
@@ -715,8 +728,11 @@ uint64_t nuc_kernel_cycles(const struct nuc_kernel_costs *costs, const struct nu
     if (node->op == NUC_OP_INDEX_PUT)
         call.products = elements_of(nuc_input_meta(node, NUC_ARG(INDEX_PUT, values)));
     if (is_transposed)
-        call.products =
-            elements_of(call.in) * elements_of(nuc_input_meta(node, CONV(weight))) / (double)call.in->sizes[1];
+        call.products = elements_of(call.in) * elements_of(call.weight) / (double)call.in->sizes[1];
+    /* Dilated, or with rows behind the others, but of one group: the same kernel. */
+    if (node->op == NUC_OP_NUCLEON_TRANSPOSE_CONV2D &&
+        nuc_integer(node, NUC_ARG(NUCLEON_TRANSPOSE_CONV2D, groups), 1) == 1 && m->dtype == NUC_I8)
+        call.op = NUC_OP_CORTEXM_TRANSPOSE_CONV2D;
     uint64_t cycles = nuc_kernel_call_cycles(costs, &call);
     return cycles > 0 ? cycles : (uint64_t)(costs->call + part * elements_of(m) * costs->element);
 }

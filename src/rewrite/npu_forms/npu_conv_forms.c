@@ -65,74 +65,71 @@ static int64_t tap_of(const struct phases *p, int64_t phase, int64_t place)
 
 struct weight_sizes {
     int64_t groups, inputs, outputs; /* channels of a group */
+    bool apart;                      /* groups stay groups */
 };
 
-static struct weight_sizes weight_sizes_of(const struct nuc_node *node)
+/* Up to `merged` groups are one, with zeros between them. */
+static struct weight_sizes weight_sizes_of(const struct nuc_node *node, int64_t merged)
 {
     const int64_t *sizes = nuc_input_meta(node, NUC_CONV_WEIGHT)->sizes;
     int64_t groups = nuc_integer(node, nuc_conv_args(node->op)->groups, 1);
 
-    return (struct weight_sizes){groups, sizes[0] / groups, sizes[1]};
+    return (struct weight_sizes){groups, sizes[0] / groups, sizes[1], groups > merged};
 }
 
-/* A few groups are one, with zeros between them: otherwise each would take a kernel of its own. */
-static bool stays_grouped(const struct weight_sizes *w)
-{
-    return w->groups > NUC_MAX_SPLIT_GROUPS;
-}
-
-/* What channel `channel` of the convolution stands for: those of a group, or else of a phase, are together. */
+/* What channel `channel` of the convolution stands for: those of an output, or else of a phase, are together. */
 struct channel {
     int64_t group, image, output;
 };
 
 static struct channel channel_of(const struct weight_sizes *w, int64_t images, int64_t channel)
 {
-    int64_t outer = channel / w->outputs, output = channel % w->outputs;
+    int64_t outputs = w->groups * w->outputs;
+    int64_t image = w->apart ? channel % images : channel / outputs;
+    int64_t output = w->apart ? channel / images : channel % outputs;
 
-    return stays_grouped(w) ? (struct channel){outer / images, outer % images, output}
-                            : (struct channel){outer % w->groups, outer / w->groups, output};
+    return (struct channel){output / w->outputs, image, output % w->outputs};
 }
 
 static struct nuc_meta weight_meta(const struct weight_sizes *w, const struct phases p[AXES])
 {
     const int64_t sizes[] = {w->groups * p[HEIGHT].stride * p[WIDTH].stride * w->outputs,
-                             stays_grouped(w) ? w->inputs : w->groups * w->inputs, p[HEIGHT].taps, p[WIDTH].taps};
+                             w->apart ? w->inputs : w->groups * w->inputs, p[HEIGHT].taps, p[WIDTH].taps};
 
     return nuc_meta_make(NUC_F32, sizes, 4);
 }
 
 /* From [groups * inputs, outputs, kernel, kernel]. */
-static struct nuc_node *insert_weight(struct nuc_graph *g, const struct nuc_node *node, const struct phases p[AXES])
+static struct nuc_node *insert_weight(struct nuc_graph *g, const struct nuc_node *node, const struct weight_sizes *w,
+                                      const struct phases p[AXES])
 {
     struct nuc_node *weight = nuc_operand(g, node, NUC_CONV_WEIGHT);
-    struct weight_sizes w = weight_sizes_of(node);
-    struct nuc_meta meta = weight_meta(&w, p);
+    struct nuc_meta meta = weight_meta(w, p);
     int64_t images = p[HEIGHT].stride * p[WIDTH].stride, taps = p[HEIGHT].taps * p[WIDTH].taps;
     const float *from = nuc_const_contiguous(g, weight);
     float *data = nuc_alloc_array(g->cx, (size_t)nuc_elements(&meta), sizeof *data);
 
     for (int64_t o = 0; o < meta.sizes[0]; o++) {
-        struct channel c = channel_of(&w, images, o);
-        int64_t first = stays_grouped(&w) ? 0 : c.group * w.inputs;
-        for (int64_t k = 0; k < w.inputs * taps; k++) {
-            int64_t input = c.group * w.inputs + k / taps, place = k % taps;
+        struct channel c = channel_of(w, images, o);
+        int64_t first = w->apart ? 0 : c.group * w->inputs;
+        for (int64_t k = 0; k < w->inputs * taps; k++) {
+            int64_t input = c.group * w->inputs + k / taps, place = k % taps;
             int64_t y = tap_of(&p[HEIGHT], c.image / p[WIDTH].stride, place / p[WIDTH].taps);
             int64_t x = tap_of(&p[WIDTH], c.image % p[WIDTH].stride, place % p[WIDTH].taps);
             if (y >= 0 && x >= 0)
                 data[(o * meta.sizes[1] + first) * taps + k] =
-                    from[((input * w.outputs + c.output) * p[HEIGHT].kernel + y) * p[WIDTH].kernel + x];
+                    from[((input * w->outputs + c.output) * p[HEIGHT].kernel + y) * p[WIDTH].kernel + x];
         }
     }
     return nuc_take_parameter(g, weight, "_phases", &meta, data);
 }
 
 /* That of each output channel for all of its phases. */
-static struct nuc_node *insert_bias(struct nuc_graph *g, const struct nuc_node *node, int64_t images)
+static struct nuc_node *insert_bias(struct nuc_graph *g, const struct nuc_node *node, const struct weight_sizes *w,
+                                    int64_t images)
 {
     struct nuc_node *bias = nuc_arg_node(node, NUC_CONV_BIAS);
-    struct weight_sizes w = weight_sizes_of(node);
-    const int64_t count = w.groups * images * w.outputs;
+    const int64_t count = w->groups * images * w->outputs;
 
     if (bias == NULL)
         return NULL;
@@ -140,8 +137,8 @@ static struct nuc_node *insert_bias(struct nuc_graph *g, const struct nuc_node *
     const float *from = nuc_const_contiguous(g, bias);
     float *data = nuc_alloc_array(g->cx, (size_t)count, sizeof *data);
     for (int64_t o = 0; o < count; o++) {
-        struct channel c = channel_of(&w, images, o);
-        data[o] = from[c.group * w.outputs + c.output];
+        struct channel c = channel_of(w, images, o);
+        data[o] = from[c.group * w->outputs + c.output];
     }
     return nuc_take_parameter(g, bias, "_phases", &meta, data);
 }
@@ -164,56 +161,45 @@ static struct nuc_node *insert_input(struct nuc_graph *g, struct nuc_node *node,
     return nuc_insert_padded(g, node, value, pads, 2 * AXES);
 }
 
-/* [N, groups * phases * outputs, h, w] to [N, groups * outputs * phases, h, w]. */
-static struct nuc_node *phases_last(struct nuc_graph *g, struct nuc_node *node, struct nuc_node *value, int64_t images)
-{
-    struct weight_sizes w = weight_sizes_of(node);
-    const struct nuc_meta m = value->vals[0];
-    const int64_t apart[] = {m.sizes[0], w.groups, images, w.outputs, m.sizes[2] * m.sizes[3]};
-    static const int64_t order[] = {0, 1, 3, 2, 4};
-
-    if (w.outputs == 1)
-        return value;
-    value = nuc_insert_permuted(g, node, nuc_insert_reshaped(g, node, value, apart, 5), order);
-    return nuc_insert_reshaped(g, node, value, m.sizes, 4);
-}
-
 /* To [N, groups * outputs, stride * h, stride * w]. The NPU permutes six dimensions at once. */
 static struct nuc_node *spread(struct nuc_graph *g, struct nuc_node *node, struct nuc_node *value,
-                               const struct phases p[AXES])
+                               const struct weight_sizes *c, const struct phases p[AXES])
 {
-    struct weight_sizes c = weight_sizes_of(node);
     int64_t sh = p[HEIGHT].stride, sw = p[WIDTH].stride, h = p[HEIGHT].count, w = p[WIDTH].count;
-    int64_t batch = value->vals[0].sizes[0], outputs = c.groups * c.outputs;
+    int64_t batch = value->vals[0].sizes[0], outputs = c->groups * c->outputs;
     const int64_t first[] = {batch, sh, sw, outputs, h, w}, last[] = {batch, outputs, sh, sw, h, w};
     const int64_t image[] = {batch, outputs, sh * h, sw * w};
     static const int64_t from_first[] = {0, 3, 4, 1, 5, 2}, from_last[] = {0, 1, 4, 2, 5, 3};
-    bool grouped = stays_grouped(&c);
 
-    if (grouped)
-        value = phases_last(g, node, value, sh * sw);
-    value = nuc_insert_reshaped(g, node, value, grouped ? last : first, 6);
-    value = nuc_insert_permuted(g, node, value, grouped ? from_last : from_first);
+    value = nuc_insert_reshaped(g, node, value, c->apart ? last : first, 6);
+    value = nuc_insert_permuted(g, node, value, c->apart ? from_last : from_first);
     return nuc_insert_reshaped(g, node, value, image, 4);
 }
 
-static struct nuc_node *form_phases(struct nuc_graph *g, struct nuc_node *node)
+static struct nuc_node *insert_phases(struct nuc_graph *g, struct nuc_node *node, const struct weight_sizes *w)
 {
     const struct phases p[AXES] = {phases_of(node, HEIGHT), phases_of(node, WIDTH)};
-    struct weight_sizes c = weight_sizes_of(node);
     int64_t padding[AXES];
     static const int64_t ones[AXES] = {1, 1};
-    struct nuc_node *input = insert_input(g, node, p, padding), *weight = insert_weight(g, node, p);
-    struct nuc_node *bias = insert_bias(g, node, p[HEIGHT].stride * p[WIDTH].stride);
+    struct nuc_node *input = insert_input(g, node, p, padding), *weight = insert_weight(g, node, w, p);
+    struct nuc_node *bias = insert_bias(g, node, w, p[HEIGHT].stride * p[WIDTH].stride);
     struct nuc_node *value =
         nuc_emit(g, node, NUC_OP_CONV2D, node,
                  NUC_ARGS(input, weight, bias, nuc_ints_arg(ones, AXES), nuc_ints_arg(padding, AXES),
-                          nuc_ints_arg(ones, AXES), stays_grouped(&c) ? c.groups : 1));
+                          nuc_ints_arg(ones, AXES), w->apart ? w->groups : 1));
 
-    value = spread(g, node, value, p);
+    value = spread(g, node, value, w, p);
     for (uint32_t d = 0; d < AXES; d++)
         value = nuc_insert_part(g, node, value, 2 + d, p[d].skipped, p[d].skipped + p[d].out);
     return value;
+}
+
+/* A few groups are one for the NPU, where each would take a kernel of its own. */
+static struct nuc_node *form_phases(struct nuc_graph *g, struct nuc_node *node)
+{
+    const struct weight_sizes w = weight_sizes_of(node, NUC_MAX_SPLIT_GROUPS);
+
+    return insert_phases(g, node, &w);
 }
 
 /* ---- conditions ---- */
@@ -264,6 +250,29 @@ static bool is_static_float(const struct nuc_node *node)
     return node == NULL || nuc_is_static_float(node);
 }
 
+/* Of the CPU's kernel. */
+static uint64_t transposed_cycles(const struct nuc_support *s, const struct nuc_node *node)
+{
+    const int64_t *w = nuc_input_meta(node, NUC_CONV_WEIGHT)->sizes;
+    struct nuc_meta in = *nuc_input_meta(node, NUC_CONV_INPUT), out = node->vals[0];
+    const int64_t sizes[] = {w[1], w[2], w[3], w[0]};
+    const struct nuc_meta weight = nuc_meta_make(NUC_I8, sizes, 4);
+    bool grouped = nuc_integer(node, nuc_conv_args(node->op)->groups, 1) > 1;
+    const struct nuc_kernel_call call = {
+        .op = grouped ? NUC_OP_NUCLEON_TRANSPOSE_CONV2D : NUC_OP_CORTEXM_TRANSPOSE_CONV2D,
+        .in = &in,
+        .weight = &weight,
+        .out = &out,
+        .products = (double)nuc_elements(&in) * (double)(w[1] * w[2] * w[3]),
+        .written = 1,
+        .read = 1};
+
+    in.dtype = out.dtype = NUC_I8;
+    return s->target->cpu != NULL
+               ? nuc_kernel_call_cycles(&s->target->costs.int8, &call)
+               : nuc_cpu_cycles(&s->target->costs.real, call.products, s->target->costs.real.conv_mac);
+}
+
 static bool form_phases_applies(const struct nuc_support *s, const struct nuc_node *node)
 {
     const struct nuc_node *input = nuc_operand(s->g, node, NUC_CONV_INPUT),
@@ -275,17 +284,15 @@ static bool form_phases_applies(const struct nuc_support *s, const struct nuc_no
         takes_whole(s, node, true))
         return false;
     const struct phases p[AXES] = {phases_of(node, HEIGHT), phases_of(node, WIDTH)};
-    struct weight_sizes c = weight_sizes_of(node);
+    struct weight_sizes c = weight_sizes_of(node, NUC_MAX_SPLIT_GROUPS);
     struct nuc_meta meta = weight_meta(&c, p);
-    if (!takes(s, node, meta.sizes, none, stays_grouped(&c) ? c.groups : 1, false))
+    if (!takes(s, node, meta.sizes, none, c.apart ? c.groups : 1, false))
         return false;
-    double macs = (double)nuc_elements(&input->vals[0]) * (double)(c.outputs * p[HEIGHT].kernel * p[WIDTH].kernel);
     int64_t pixels = input->vals[0].sizes[0] * p[HEIGHT].count * p[WIDTH].count;
     uint64_t npu = nuc_estimate_product(s->target, (uint64_t)pixels, (uint64_t)meta.sizes[0],
                                         (uint64_t)(meta.sizes[1] * meta.sizes[2] * meta.sizes[3])) +
                    2 * nuc_estimate_move(s->target, (uint64_t)nuc_elements(&node->vals[0]));
-    const struct nuc_kernel_costs *cpu = s->target->cpu != NULL ? &s->target->costs.int8 : &s->target->costs.real;
-    return npu < nuc_cpu_cycles(cpu, macs, cpu->conv_mac);
+    return npu < transposed_cycles(s, node);
 }
 
 /* ---- three dimensions ---- */
@@ -412,32 +419,52 @@ static uint64_t copy_cycles(const struct nuc_support *s, const struct nuc_meta *
     return nuc_kernel_call_cycles(&s->target->costs.int8, &copy);
 }
 
+/* Of convolutions of `in` to `out`, one for each of `parts` of their channels, with `inputs` channels of a group. */
+static uint64_t conv_cycles(const struct nuc_support *s, struct nuc_meta in, struct nuc_meta out,
+                            const int64_t kernel[AXES], int64_t parts, int64_t inputs)
+{
+    bool depthwise = inputs == 1 && in.sizes[1] > 1 && in.sizes[0] == 1;
+    int64_t channels = out.sizes[1] / parts;
+    const int64_t sizes[] = {depthwise ? 1 : channels, kernel[HEIGHT], kernel[WIDTH], depthwise ? channels : inputs};
+    const struct nuc_meta weight = nuc_meta_make(NUC_I8, sizes, 4);
+    const struct nuc_kernel_call call = {.op = depthwise ? NUC_OP_CORTEXM_DEPTHWISE : NUC_OP_CORTEXM_CONV2D,
+                                         .in = &in,
+                                         .weight = &weight,
+                                         .out = &out,
+                                         .written = 1,
+                                         .read = 1};
+
+    in.dtype = out.dtype = NUC_I8;
+    in.sizes[1] = depthwise ? channels : in.sizes[1] / parts; /* an input channel is repeated for each of its outputs */
+    out.sizes[1] = channels;
+    return (uint64_t)parts * nuc_kernel_call_cycles(&s->target->costs.int8, &call);
+}
+
+static struct nuc_node *form_phases_apart(struct nuc_graph *g, struct nuc_node *node)
+{
+    const struct weight_sizes w = weight_sizes_of(node, 1);
+
+    return insert_phases(g, node, &w);
+}
+
 static bool form_phases_on_cpu(const struct nuc_support *s, const struct nuc_node *node)
 {
-    const struct nuc_meta *in = nuc_input_meta(node, NUC_CONV_INPUT), *w = nuc_input_meta(node, NUC_CONV_WEIGHT);
+    const struct nuc_meta *in = nuc_input_meta(node, NUC_CONV_INPUT), *out = &node->vals[0];
 
-    if (in->rank != 4 || !has_float_constants(s, node) || weight_sizes_of(node).groups != 1)
+    if (in->rank != 4 || !has_float_constants(s, node))
         return false;
+    const struct weight_sizes w = weight_sizes_of(node, 1);
     const struct phases p[AXES] = {phases_of(node, HEIGHT), phases_of(node, WIDTH)};
     if (p[HEIGHT].stride > p[HEIGHT].kernel || p[WIDTH].stride > p[WIDTH].kernel) /* phases of zeros */
         return false;
-    const int64_t channels = w->sizes[1] * p[HEIGHT].stride * p[WIDTH].stride;
-    const int64_t weight[] = {channels, p[HEIGHT].taps, p[WIDTH].taps, in->sizes[1]},
-                  results[] = {in->sizes[0], channels, p[HEIGHT].count, p[WIDTH].count};
-    const struct nuc_meta image = nuc_meta_make(NUC_I8, in->sizes, 4), kernel = nuc_meta_make(NUC_I8, weight, 4),
-                          phases = nuc_meta_make(NUC_I8, results, 4),
-                          out = nuc_meta_make(NUC_I8, node->vals[0].sizes, 4);
-    const struct nuc_kernel_call conv = {
-        .op = NUC_OP_CORTEXM_CONV2D, .in = &image, .weight = &kernel, .out = &phases, .written = 1, .read = 1};
-    const struct nuc_kernel_call transposed = {.op = NUC_OP_CORTEXM_TRANSPOSE_CONV2D,
-                                               .in = &image,
-                                               .out = &out,
-                                               .products =
-                                                   (double)nuc_elements(in) * (double)(nuc_elements(w) / in->sizes[1]),
-                                               .written = 1,
-                                               .read = 1};
-    const struct nuc_kernel_costs *c = &s->target->costs.int8;
-    return nuc_kernel_call_cycles(c, &conv) + 3 * copy_cycles(s, &out) < nuc_kernel_call_cycles(c, &transposed);
+    const int64_t kernel[AXES] = {p[HEIGHT].taps, p[WIDTH].taps}, images = p[HEIGHT].stride * p[WIDTH].stride;
+    const int64_t sizes[] = {in->sizes[0], out->sizes[1] * images, p[HEIGHT].count, p[WIDTH].count};
+    const struct nuc_meta results = nuc_meta_make(NUC_F32, sizes, 4);
+    bool split = w.apart && w.inputs > 1 && w.groups <= NUC_MAX_SPLIT_GROUPS; /* nuc_split_group_conv() */
+    uint64_t cycles = conv_cycles(s, *in, results, kernel, split ? w.groups : 1, w.inputs) + 3 * copy_cycles(s, out);
+    if (w.apart)
+        cycles += copy_cycles(s, in) + copy_cycles(s, &results);
+    return cycles < transposed_cycles(s, node);
 }
 
 /* As many as a convolution each is made for. */
@@ -470,22 +497,6 @@ static struct nuc_node *form_fewer_groups(struct nuc_graph *g, struct nuc_node *
     return nuc_emit_conv_like(g, node, node, operands, (uint32_t)fewer);
 }
 
-/* Of one convolution out of `parts`, with `inputs` channels of a group. */
-static uint64_t grouped_cycles(const struct nuc_support *s, const struct nuc_node *node, int64_t parts, int64_t inputs)
-{
-    const struct nuc_meta *w = nuc_input_meta(node, NUC_CONV_WEIGHT);
-    struct nuc_meta in = *nuc_input_meta(node, NUC_CONV_INPUT), out = node->vals[0];
-    const int64_t sizes[] = {w->sizes[0] / parts, w->sizes[2], w->rank == 4 ? w->sizes[3] : 1, inputs};
-    const struct nuc_meta weight = nuc_meta_make(NUC_I8, sizes, 4);
-    const struct nuc_kernel_call call = {
-        .op = NUC_OP_CORTEXM_CONV2D, .in = &in, .weight = &weight, .out = &out, .written = 1, .read = 1};
-
-    in.dtype = out.dtype = NUC_I8;
-    in.sizes[1] /= parts;
-    out.sizes[1] /= parts;
-    return nuc_kernel_call_cycles(&s->target->costs.int8, &call);
-}
-
 static bool form_fewer_groups_applies(const struct nuc_support *s, const struct nuc_node *node)
 {
     const struct nuc_meta *in = nuc_input_meta(node, NUC_CONV_INPUT), *out = &node->vals[0];
@@ -495,10 +506,11 @@ static bool form_fewer_groups_applies(const struct nuc_support *s, const struct 
     if (groups <= NUC_MAX_SPLIT_GROUPS || in->rank != weight->vals[0].rank || !has_float_constants(s, node) ||
         (weight->vals[0].sizes[1] == 1 && in->sizes[0] == 1)) /* has a kernel */
         return false;
-    int64_t fewer = fewer_groups(groups), inputs = weight->vals[0].sizes[1];
-    return (uint64_t)fewer * grouped_cycles(s, node, fewer, inputs * (groups / fewer)) + copy_cycles(s, in) +
+    const int64_t *sizes = weight->vals[0].sizes, kernel[AXES] = {sizes[2], in->rank == 4 ? sizes[3] : 1};
+    int64_t fewer = fewer_groups(groups);
+    return conv_cycles(s, *in, *out, kernel, fewer, sizes[1] * (groups / fewer)) + copy_cycles(s, in) +
                copy_cycles(s, out) <
-           grouped_cycles(s, node, 1, inputs);
+           conv_cycles(s, *in, *out, kernel, 1, sizes[1]);
 }
 
 /* ---- activations ---- */
@@ -558,7 +570,7 @@ const struct nuc_npu_form nuc_conv_forms[] = {
 };
 
 const struct nuc_npu_form nuc_cpu_conv_forms[] = {
-    {NUC_OPS(NUC_OP_CONV_TRANSPOSE2D), form_phases, form_phases_on_cpu},
+    {NUC_OPS(NUC_OP_CONV_TRANSPOSE2D), form_phases_apart, form_phases_on_cpu},
     {NUC_OPS(NUC_OP_CONV3D), form_rows, is_of_depth},
     {NUC_OPS(NUC_OP_CONV3D, NUC_OP_CONV3D_PADDING, NUC_OP_CONV_TRANSPOSE3D), nuc_to_flat_convolution,
      has_float_constants},
