@@ -103,19 +103,19 @@ size_t nuc_cm_conv_scratch(const struct nuc_cpu *cpu, const struct nuc_node *con
 
 /*
  * Kernels that write over their input keep rows of it aside: of one channel, or the DSP ones, of four channels as pairs
- * of rows in 32-bit words, with the weights, where these do not fit the stack.
+ * of rows in 32-bit words, with the weights, where these do not fit the stack. A dilated convolution is one that is not
+ * dilated for each of its parts.
  */
 static int64_t overlay_size(const struct sizes *s, const struct nuc_node *conv, int64_t size)
 {
     const int64_t on_stack = 3072, word = 4, channels = 4, scales = 12;
-    int64_t reach[2], rows = nuc_depthwise_overlay(conv);
+    int64_t rows = nuc_depthwise_overlay(conv);
 
     if (rows == 0)
         return size;
-    for (int d = 0; d < 2; d++)
-        reach[d] = (s->kernel[d] - 1) * s->dilation[d] + 1;
-    int64_t lines = (reach[0] + 2) / 2, columns = (s->out_w - 1) * s->stride[1] + reach[1];
-    int64_t weights = 2 * (lines * reach[1] * channels + channels + scales);
+    int64_t width = (s->out_w + s->dilation[1] - 1) / s->dilation[1]; /* of the widest part */
+    int64_t lines = (s->kernel[0] + 2) / 2, columns = (width - 1) * s->stride[1] + s->kernel[1];
+    int64_t weights = 2 * (lines * s->kernel[1] * channels + channels + scales);
     int64_t pairs = word * (lines * columns * channels + weights);
     rows = pairs > on_stack && pairs > rows ? pairs : rows;
     return rows > size ? rows : size;

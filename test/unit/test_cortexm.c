@@ -129,6 +129,8 @@ static const struct scratch_case scratch_cases[] = {
     {"[1, 8, 8, 8]", "[8, 1, 5, 5]", "[1, 1], [2, 2], [1, 1]", 8, {40, 400, 12400}},
     /* wide: 4 * (4 channels * 2 pairs of rows * 202 columns + weights 2 * (2 * 3 * 4 + 4 + 12)) */
     {"[1, 8, 8, 200]", "[8, 1, 3, 3]", "[1, 1], [1, 1], [1, 1]", 8, {6784, 6784, 6784}},
+    /* dilated: the same for every other row and column */
+    {"[1, 8, 8, 400]", "[8, 1, 3, 3]", "[1, 1], [2, 2], [2, 2]", 8, {6784, 6784, 6784}},
     /* a row: 3 * 4 + 1 * 4 before, 2 * 4 + 4 after it; 4 * roundup(12, 4) elsewhere */
     {"[1, 4, 1, 8]", "[8, 4, 1, 3]", "[1, 1], [0, 1], [1, 1]", 1, {48, 48, 16}},
     /* one input channel: 64 * ceil(9 / 16) + 16 * 9 */
