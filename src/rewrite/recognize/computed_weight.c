@@ -147,7 +147,7 @@ static bool read_conv(struct conv *c)
         return false;
     const int64_t groups = nuc_integer(c->node, c->args->groups, 1), *w = weight->vals[0].sizes;
     c->x = samples_of(c, input, groups);
-    c->batch = c->x == input ? 1 : c->x->vals[0].sizes[0];
+    c->batch = input->vals[0].sizes[0] == 1 ? c->x->vals[0].sizes[0] : 1;
     c->groups = groups / c->batch;
     c->inputs = c->args->transposed ? w[0] / groups : w[1];
     c->outputs = c->args->transposed ? w[1] : w[0] / groups;
