@@ -58,3 +58,22 @@ void nuc_tidy_sort(struct nuc_ltb *b)
         memcpy(s->ops, sorted, n * sizeof *sorted);
     nuc_pop_arena(b->cx, outer);
 }
+
+/* ---- factors ---- */
+
+void nuc_tidy_separate_factors(struct nuc_ltb *b)
+{
+    const uint32_t n_ops = nuc_ltb_graph(b)->n_ops;
+
+    for (uint32_t i = 0; i < n_ops; i++) {
+        const struct nuc_lt_op *op = &nuc_ltb_graph(b)->ops[i];
+        if (op->code != NUC_LT_BATCH_MATMUL || op->inputs[0] != op->inputs[1])
+            continue;
+        int32_t x = op->inputs[0], again = nuc_ltb_duplicate(b, x, "", false);
+        b->debug_handle = op->debug_handle;
+        nuc_ltb_reshape(b, x, again);
+        nuc_ltb_graph(b)->ops[i].inputs[1] = again;
+    }
+    if (nuc_ltb_graph(b)->n_ops != n_ops)
+        nuc_tidy_sort(b);
+}

@@ -27,4 +27,7 @@ bool nuc_tidy_remove_identities(struct nuc_ltb *b);
  */
 bool nuc_tidy_permute_weights(struct nuc_ltb *b);
 
+/* A BATCH_MATMUL of a tensor by itself, which the converter does not take, reads it again through a RESHAPE. */
+void nuc_tidy_separate_factors(struct nuc_ltb *b);
+
 #endif

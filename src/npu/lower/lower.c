@@ -235,6 +235,7 @@ struct nuc_lt_model *nuc_lower_partition(struct nuc_graph *g, const struct nuc_p
         nuc_arrange(l.b);
         nuc_products_to_convolutions(l.b);
     }
+    nuc_tidy_separate_factors(l.b);
     /* Outputs nothing produces have no place in a model: an input passed through, a constant. */
     struct nuc_arena *outer = nuc_push_arena(l.cx);
     struct nuc_lt_subgraph *s = nuc_ltb_graph(l.b);
