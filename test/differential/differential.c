@@ -328,8 +328,9 @@ static void note(struct op_count *count, size_t elements, size_t different, size
 
 static int number_at(const struct teacher_value *v, const void *numbers, size_t k)
 {
-    return v->dtype == NUC_I8 ? ((const int8_t *)numbers)[k]
-                              : nuc_clamp_i32(((const int32_t *)numbers)[k], INT16_MIN, INT16_MAX);
+    int32_t number = v->dtype == NUC_I8 ? ((const int8_t *)numbers)[k] : ((const int32_t *)numbers)[k];
+
+    return nuc_clamp_i32(number, (int32_t)v->low, (int32_t)v->high);
 }
 
 /* The taught graph, of values at the ends of lines in place of the program's. */

@@ -149,6 +149,8 @@ static void describe(const struct nuc_graph *g, const bool *live, const struct n
     *v = (struct teacher_value){.quantize = q,
                                 .scale = scale->kind == NUC_ARG_INT ? (double)scale->u.i : scale->u.f,
                                 .zero = q->args[2].u.i,
+                                .low = q->args[3].u.i,
+                                .high = q->args[4].u.i,
                                 .dtype = q->vals[0].dtype,
                                 .elements = (size_t)nuc_elements(&q->vals[0]),
                                 .exact = true};

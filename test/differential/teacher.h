@@ -14,8 +14,8 @@
 struct teacher_value {
     const struct nuc_node *quantize; /* of the graph under test */
     double scale;
-    int64_t zero;
-    enum nuc_dtype dtype; /* int8 or int16 */
+    int64_t zero, low, high; /* kernels saturate at the ends of the type, outside of ranges of -127 to 127, too */
+    enum nuc_dtype dtype;    /* int8 or int16 */
     size_t elements;
     enum nuc_op ops[TEACHER_MAX_OPS]; /* in the order of the enumeration, each once; none: a second quantization */
     unsigned n_ops;
