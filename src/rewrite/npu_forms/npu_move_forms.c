@@ -555,7 +555,9 @@ static bool is_cat_of_cats(const struct nuc_support *s, const struct nuc_node *n
     int64_t dim = nuc_dim(node, NUC_ARG(CAT, dim), 0, node->vals[0].rank);
 
     (void)s;
-    for (uint32_t i = 0; list->kind == NUC_ARG_NODES && joins_along(node, dim) && i < list->count; i++) {
+    if (list->kind != NUC_ARG_NODES || !joins_along(node, dim))
+        return false;
+    for (uint32_t i = 0; i < list->count; i++) {
         if (is_inner(list->u.nodes[i], dim))
             return true;
     }
@@ -703,6 +705,9 @@ static bool is_pad_to_join(const struct nuc_support *s, const struct nuc_node *n
            gains(s, node, calls_of_pad(node, pairs), cpu_operators_of_pad(node, pairs));
 }
 
+/* Places of which each is a slice, and so an instruction of the program: convolutions mirror few at each side. */
+enum { MOST_MIRRORED = 32 };
+
 /*
  * Its kernels take an index, and copies in other dim orders around it, for each dimension, or write what goes round piece
  * by piece into an empty value; slices and concatenations are int8 in any order.
@@ -721,7 +726,11 @@ static bool is_pad_to_join_on_cpu(const struct nuc_support *s, const struct nuc_
     const struct nuc_kernel_call cat = {.op = NUC_OP_CAT, .in = &in, .out = &out, .written = 1, .read = 1},
                                  copy = {.op = NUC_OP_TO_DIM_ORDER_COPY, .out = &out, .written = 1};
     uint64_t parts = pairs->count / 2 * nuc_kernel_call_cycles(c, &cat);
+    int64_t places = 0;
     for (uint32_t i = 0; i < pairs->count; i++) {
+        places += pairs->u.ints[i] > 0 ? pairs->u.ints[i] : 0;
+        if (strcmp(mode_of(node), "reflect") == 0 && places > MOST_MIRRORED)
+            return false;
         struct nuc_meta piece = out;
         const struct nuc_kernel_call slice = {.op = NUC_OP_SLICE, .in = &out, .out = &piece, .written = 1, .read = 1};
         piece.sizes[out.rank - 1u - i / 2] = 1;
