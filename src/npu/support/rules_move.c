@@ -90,6 +90,18 @@ static bool pad_mode(const struct nuc_rule_query *q)
     return strcmp(name, "reflect") == 0 || nuc_rule_report(q, "reflect", "%s", name);
 }
 
+/* What is taken off is no padding. */
+static bool pads_only(const struct nuc_rule_query *q)
+{
+    const struct nuc_arg *pads = nuc_arg_at(q->node, NUC_ARG(PAD, pad));
+
+    for (uint32_t i = 0; pads->kind == NUC_ARG_INTS && i < pads->count; i++) {
+        if (pads->u.ints[i] < 0)
+            return nuc_rule_report(q, "none", "%lld", (long long)pads->u.ints[i]);
+    }
+    return true;
+}
+
 /* ---- upsample_bilinear2d: input, output_size, align_corners, scale_factors; upsample_nearest2d without ---- */
 
 const struct nuc_support_rule nuc_upsample_ir[] = {RULE_RESULT_RANK4, RULES_END};
@@ -139,7 +151,8 @@ const struct nuc_support_row nuc_move_rows[] = {
      .ir = nuc_slice_ir,
      .target = RULES(RULE("start and end are given", slice_ends, 0), RULE_INPUT_8BIT, RULE_OUTPUT_8BIT)},
     {.ops = NUC_OPS(NUC_OP_PAD),
-     .ir = RULES(RULE("the padding mirrors the data (mode reflect)", pad_mode, 0)),
+     .ir = RULES(RULE("the padding mirrors the data (mode reflect)", pad_mode, 0),
+                 RULE("no padding is negative", pads_only, 0)),
      .target = nuc_unary_target},
     {.ops = NUC_OPS(NUC_OP_UPSAMPLE_BILINEAR),
      .channels_first = true,
