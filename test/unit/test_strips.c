@@ -260,12 +260,12 @@ static void cycles_of_kernel(struct nuc_context *cx, void *arg)
 {
     const struct counted *c = arg;
     bool transposed = c->op == NUC_OP_NUCLEON_TRANSPOSE_CONV2D;
-    struct nuc_graph *g = lowered(
-        cx, nuc_format(cx,
-                       "%%w = parameter : int8[%s] values(0) ! 0.5, 0, -127, 127, int8\n"
-                       "%%x = input : float32[1, %s] channels-last ! 0.0625\n"
-                       "%%y = edge.aten.convolution.default(%%dx, %%dw, none, %s, %s, [0, 0], %s) ! 0.125, 5\n",
-                       c->weight, c->input, c->window, transposed ? "true" : "false", c->groups));
+    struct nuc_graph *g =
+        lowered(cx, nuc_format(cx,
+                               "%%w = parameter : int8[%s] values(0) ! 0.5, 0, -127, 127, int8\n"
+                               "%%x = input : float32[1, %s] channels-last ! 0.0625\n"
+                               "%%y = edge.aten.convolution.default(%%dx, %%dw, none, %s, %s, [0, 0], %s) ! 0.125, 5\n",
+                               c->weight, c->input, c->window, transposed ? "true" : "false", c->groups));
     const struct nuc_kernel_costs *costs = &nuc_target_find(cx, "cortex-m33")->costs.int8;
     const struct nuc_node *node = g->first;
 
@@ -323,6 +323,7 @@ static void transposed_in_int16(struct nuc_context *cx, void *arg)
     }
 }
 
-RUN_TESTS(CONTEXT_TEST(channels_computed_again), CONTEXT_TEST(transposed_in_int16), ROW_TEST(rows_of_window, windows), CONTEXT_TEST(padding_alone),
-          CONTEXT_TEST(branches), CONTEXT_TEST(kept_rows), CONTEXT_TEST(cut_graph), CONTEXT_TEST(cut_with_copies),
-          CONTEXT_TEST(choices), CONTEXT_TEST(search_ends), ROW_TEST(cycles_of_kernel, counts))
+RUN_TESTS(CONTEXT_TEST(channels_computed_again), CONTEXT_TEST(transposed_in_int16), ROW_TEST(rows_of_window, windows),
+          CONTEXT_TEST(padding_alone), CONTEXT_TEST(branches), CONTEXT_TEST(kept_rows), CONTEXT_TEST(cut_graph),
+          CONTEXT_TEST(cut_with_copies), CONTEXT_TEST(choices), CONTEXT_TEST(search_ends),
+          ROW_TEST(cycles_of_kernel, counts))

@@ -241,8 +241,7 @@ static bool takes_whole(const struct nuc_support *s, const struct nuc_node *node
 
 bool nuc_takes_conv(const struct nuc_support *s, const struct nuc_node *conv)
 {
-    return conv->op == NUC_OP_CONV2D && nuc_input_meta(conv, NUC_CONV_INPUT)->rank == 4 &&
-           takes_whole(s, conv, false);
+    return conv->op == NUC_OP_CONV2D && nuc_input_meta(conv, NUC_CONV_INPUT)->rank == 4 && takes_whole(s, conv, false);
 }
 
 static bool is_static_float(const struct nuc_node *node)
@@ -258,14 +257,14 @@ static uint64_t transposed_cycles(const struct nuc_support *s, const struct nuc_
     const int64_t sizes[] = {w[1], w[2], w[3], w[0]};
     const struct nuc_meta weight = nuc_meta_make(NUC_I8, sizes, 4);
     bool grouped = nuc_integer(node, nuc_conv_args(node->op)->groups, 1) > 1;
-    const struct nuc_kernel_call call = {
-        .op = grouped ? NUC_OP_NUCLEON_TRANSPOSE_CONV2D : NUC_OP_CORTEXM_TRANSPOSE_CONV2D,
-        .in = &in,
-        .weight = &weight,
-        .out = &out,
-        .products = (double)nuc_elements(&in) * (double)(w[1] * w[2] * w[3]),
-        .written = 1,
-        .read = 1};
+    const struct nuc_kernel_call call = {.op = grouped ? NUC_OP_NUCLEON_TRANSPOSE_CONV2D
+                                                       : NUC_OP_CORTEXM_TRANSPOSE_CONV2D,
+                                         .in = &in,
+                                         .weight = &weight,
+                                         .out = &out,
+                                         .products = (double)nuc_elements(&in) * (double)(w[1] * w[2] * w[3]),
+                                         .written = 1,
+                                         .read = 1};
 
     in.dtype = out.dtype = NUC_I8;
     return s->target->cpu != NULL
@@ -280,8 +279,7 @@ static bool form_phases_applies(const struct nuc_support *s, const struct nuc_no
     const struct nuc_arg none[3] = {{.kind = NUC_ARG_NONE}};
 
     if (input->vals[0].rank != 4 || input->vals[0].dtype != NUC_F32 || nuc_elements(&node->vals[0]) == 0 ||
-        !is_static_float(weight) || !is_static_float(nuc_arg_node(node, NUC_CONV_BIAS)) ||
-        takes_whole(s, node, true))
+        !is_static_float(weight) || !is_static_float(nuc_arg_node(node, NUC_CONV_BIAS)) || takes_whole(s, node, true))
         return false;
     const struct phases p[AXES] = {phases_of(node, HEIGHT), phases_of(node, WIDTH)};
     struct weight_sizes c = weight_sizes_of(node, NUC_MAX_SPLIT_GROUPS);

@@ -709,8 +709,8 @@ static bool is_pad_to_join(const struct nuc_support *s, const struct nuc_node *n
 enum { MOST_MIRRORED = 32 };
 
 /*
- * Its kernels take an index, and copies in other dim orders around it, for each dimension, or write what goes round piece
- * by piece into an empty value; slices and concatenations are int8 in any order.
+ * Its kernels take an index, and copies in other dim orders around it, for each dimension, or write what goes round
+ * piece by piece into an empty value; slices and concatenations are int8 in any order.
  */
 static bool is_pad_to_join_on_cpu(const struct nuc_support *s, const struct nuc_node *node)
 {

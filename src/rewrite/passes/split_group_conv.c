@@ -7,8 +7,8 @@
 
 #include "ir/args.h"
 #include "ir/conv_args.h"
-#include "rewrite/npu_forms/npu_forms.h"
 #include "rewrite/insert.h"
+#include "rewrite/npu_forms/npu_forms.h"
 #include "rewrite/pass_list.h"
 
 #define MAX_GROUPS NUC_MAX_SPLIT_GROUPS
