@@ -127,6 +127,9 @@ void nuc_import_or_cut(struct nuc_importer *im, const struct nuc_json *node,
                                                 .text = text});
     }
     struct nuc_json inputs = nuc_json_field(node, "inputs"), outputs = nuc_json_field(node, "outputs");
+    struct nuc_json own = nuc_json_optional(node, "name"); /* of a tuple, or of one that an archive says wrongly */
+    if (nuc_json_is_there(&own))
+        nuc_name_value(im, nuc_json_string(&own), NULL);
     for (size_t i = 0, count = nuc_json_count(&outputs); i < count; i++) {
         struct nuc_json item = nuc_json_item(&outputs, i);
         each_tensor(im, &item, add_result);
