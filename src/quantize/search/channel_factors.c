@@ -360,7 +360,7 @@ static bool pass(factors *f, struct nuc_node *n)
         if (labels == NULL || !is_float(n, v) || !nuc_axis_map(n, v, NUC_SELF, 0, &map))
             return false;
         if (!nuc_is_same_place(&map, &from->vals[0], &n->vals[v]))
-            labels = nuc_labels_follow(f->sets, labels, &map, &from->vals[0], &n->vals[v], 0);
+            labels = nuc_labels_follow(f->sets, labels, &map, &from->vals[0], &n->vals[v]);
         f->labels[n->id][v] = labels;
     }
     return true;

@@ -231,12 +231,12 @@ static uint32_t dims_between(uint32_t first, uint32_t end)
 
 struct nuc_channel_labels *nuc_labels_follow(struct nuc_label_sets *s, const struct nuc_channel_labels *l,
                                              const struct nuc_axis_map *map, const struct nuc_meta *from,
-                                             const struct nuc_meta *to, uint32_t dims)
+                                             const struct nuc_meta *to)
 {
     int64_t sizes[NUC_MAX_RANK], index[NUC_MAX_RANK] = {0}, source[NUC_MAX_RANK] = {0};
     struct nuc_axis_map varying = *map;
     const bool squared = l->squared;
-    uint32_t joined = 0;
+    uint32_t joined = 0, dims = 0; /* dims: of the result, along which its labels vary */
     size_t i = 0;
 
     for (uint32_t k = 0; k < map->count; k++)

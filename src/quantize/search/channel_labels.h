@@ -72,11 +72,11 @@ size_t nuc_labels_offset(const struct nuc_channel_labels *l, const int64_t *inde
 
 /*
  * Labels of a result of the sizes of `to`, which follows a value of the sizes of `from`: those of the elements that it
- * comes from, squared as these are, joined where these are several. They vary along the dimensions of the mask, too;
- * where nothing of the value is read, any label will do.
+ * comes from, squared as these are, joined where these are several. Where nothing of the value is read, any label will
+ * do.
  */
 struct nuc_channel_labels *nuc_labels_follow(struct nuc_label_sets *s, const struct nuc_channel_labels *l,
                                              const struct nuc_axis_map *map, const struct nuc_meta *from,
-                                             const struct nuc_meta *to, uint32_t dims);
+                                             const struct nuc_meta *to);
 
 #endif
