@@ -135,9 +135,25 @@ const char *nuc_dim_order_table(const struct nuc_compiler *c)
 
 size_t nuc_timings(const struct nuc_compiler *c, struct nuc_timing *out, size_t max)
 {
-    for (size_t i = 0; i < c->n_timings && i < max; i++)
-        out[i] = c->timings[i];
-    return c->n_timings;
+    const struct nuc_stage_seconds *s = &c->seconds;
+
+    for (size_t i = 0; i < s->count && i < max; i++)
+        out[i] = s->stages[i];
+    return s->count;
+}
+
+void nuc_note_seconds(struct nuc_compiler *c, const char *stage, double started)
+{
+    struct nuc_stage_seconds *s = &c->seconds;
+    size_t at = 0;
+
+    while (at < s->count && strcmp(s->stages[at].stage, stage) != 0)
+        at++;
+    if (at == NUC_MAX_TIMINGS)
+        return;
+    if (at == s->count)
+        s->stages[s->count++] = (struct nuc_timing){stage, 0};
+    s->stages[at].seconds += nuc_seconds() - started;
 }
 
 enum nuc_status nuc_program_report(const struct nuc_compiler *c, struct nuc_program_report *out)

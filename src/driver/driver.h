@@ -2,8 +2,6 @@
 #ifndef NUC_DRIVER_DRIVER_H
 #define NUC_DRIVER_DRIVER_H
 
-#include <string.h>
-
 #include "data/dataset.h"
 #include "driver/settings.h"
 #include "host/call.h"
@@ -30,6 +28,12 @@ struct nuc_model_names;
 struct nuc_obstacles;
 struct nuc_stage_work;
 
+/* What stages took, each listed once. */
+struct nuc_stage_seconds {
+    struct nuc_timing stages[NUC_MAX_TIMINGS];
+    size_t count;
+};
+
 struct nuc_compiler {
     struct nuc_context *cx;
     struct nuc_options options;            /* as given */
@@ -37,8 +41,7 @@ struct nuc_compiler {
     struct nuc_arena *arena;               /* for what stays until the compiler is freed */
     const struct nuc_settings *settings;   /* of what is opened next; NULL: the options were not looked up yet */
     const struct nuc_stage_work *pipeline; /* what each stage does (stages.h) */
-    struct nuc_timing timings[NUC_MAX_TIMINGS];
-    size_t n_timings;
+    struct nuc_stage_seconds seconds;
     /* For those who ask afterwards: of the last program, and of the last choice of a dim order. NULL: none. */
     struct nuc_program_report report;
     const struct nuc_memory_map *memory;
@@ -137,17 +140,6 @@ void nuc_fill_node_info(struct nuc_model *m, const struct nuc_node *n, struct nu
 struct nuc_node *nuc_probe_quantized(struct nuc_graph *g, struct nuc_node *quantize);
 
 /* A stage that took from `started` until now, for nuc_timings(); one that runs again takes as long altogether. */
-static inline void nuc_note_seconds(struct nuc_compiler *c, const char *stage, double started)
-{
-    size_t at = 0;
-
-    while (at < c->n_timings && strcmp(c->timings[at].stage, stage) != 0)
-        at++;
-    if (at == NUC_MAX_TIMINGS)
-        return;
-    if (at == c->n_timings)
-        c->timings[c->n_timings++] = (struct nuc_timing){stage, 0};
-    c->timings[at].seconds += nuc_seconds() - started;
-}
+void nuc_note_seconds(struct nuc_compiler *c, const char *stage, double started);
 
 #endif

@@ -88,10 +88,10 @@ enum nuc_status nuc_try_program(const struct nuc_model *m, const struct nuc_opti
 {
     struct attempt a = {calibration, part, use, user};
     struct nuc_options quiet = *as;
-    size_t n_timings = m->c->n_timings;
+    const struct nuc_stage_seconds seconds = m->c->seconds; /* without those of the trial */
 
     quiet.dump = NULL;
     enum nuc_status status = nuc_trial(m, &quiet, compile, &a);
-    m->c->n_timings = n_timings;
+    m->c->seconds = seconds;
     return status;
 }
