@@ -113,23 +113,24 @@ void nuc_import_or_cut(struct nuc_importer *im, const struct nuc_json *node,
     im->n_cut_reads = n_cut_reads; /* of operators in a region that is left out as a whole */
     while (im->g->last != last)
         nuc_remove_node(im->g, im->g->last);
+    struct nuc_json named = nuc_json_optional(node, "name");
+    const char *name = nuc_json_is_there(&named) ? nuc_json_string(&named) : NULL;
     /* Else it reads what was left out. */
     if (!im->misses_value || !im->is_cut) {
-        struct nuc_json name = nuc_json_optional(node, "name"), metadata = nuc_json_optional(node, "metadata");
+        struct nuc_json metadata = nuc_json_optional(node, "metadata");
         const char *text = nuc_strdup(im->cx, im->cx->message);
         const struct nuc_source *source = nuc_read_source(im->cx, &metadata);
         nuc_add_obstacle(im->cx, im->zip->path,
                          &(struct nuc_obstacle){.op = nuc_pt2_op_name(node),
-                                                .node = nuc_json_is_there(&name) ? nuc_json_string(&name) : NULL,
+                                                .node = name,
                                                 .file = source->file,
                                                 .module = source->module,
                                                 .line = source->line,
                                                 .text = text});
     }
     struct nuc_json inputs = nuc_json_field(node, "inputs"), outputs = nuc_json_field(node, "outputs");
-    struct nuc_json own = nuc_json_optional(node, "name"); /* of a tuple, or of one that an archive says wrongly */
-    if (nuc_json_is_there(&own))
-        nuc_name_value(im, nuc_json_string(&own), NULL);
+    if (name != NULL) /* a tuple's, or one that an archive says wrongly */
+        nuc_name_value(im, name, NULL);
     for (size_t i = 0, count = nuc_json_count(&outputs); i < count; i++) {
         struct nuc_json item = nuc_json_item(&outputs, i);
         each_tensor(im, &item, add_result);
