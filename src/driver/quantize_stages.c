@@ -34,9 +34,9 @@ static void express(struct nuc_job *j)
 
     bool for_npu = nuc_expresses_for_npu(s), changed = false;
     const struct nuc_meta *outputs = nuc_output_metas(j->m->graph);
-    if (for_npu && s->norms != NULL && s->norms->centred)
-        nuc_centre_rows(j->m->graph);
     if (for_npu) {
+        if (s->norms != NULL && s->norms->centred)
+            nuc_centre_rows(j->m->graph);
         changed = nuc_to_npu_forms(&support);
     } else if (!s->o.reference_compat && !s->o.no_quantize && nuc_rounds_on_cpu(s, NUC_OP_CONV2D)) {
         changed = nuc_to_forms(&support, nuc_cpu_conv_forms);
