@@ -7,12 +7,12 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
 #include <cpuinfo.h>
 #include <pthreadpool.h>
 #include <xnnpack.h>
 
+#include "host/clock.h"
 #include "host/file.h"
 #include "litert/litert.h"
 
@@ -210,7 +210,7 @@ static void run(struct nuc_context *cx, void *arg)
 {
     struct net *n = arg;
     const char *threads = getenv("THREADS");
-    struct nuc_span in = (n->cx = cx, nuc_read_file(cx, n->files[1]));
+    struct nuc_span in = nuc_read_file(cx, n->files[1]);
     size_t count = threads && atoi(threads) > 1 ? (size_t)atoi(threads) : 1, sample = 0, each = 0, at = 0, written = 0;
 
     open_net(n, count > 1 ? pthreadpool_create(count) : NULL);
@@ -224,16 +224,13 @@ static void run(struct nuc_context *cx, void *arg)
     uint8_t *out = nuc_alloc(cx, sample > 0 ? in.size / sample * each : 0);
     need(n, xnn_setup_runtime(n->runtime, n_borders, borders), "its inputs");
     while (sample > 0 && in.size - at >= sample) {
-        struct timespec start, end;
         for (uint32_t i = 0; i < n_inputs; at += bytes_of(n, n->g->inputs[i++]))
             memcpy(borders[i].data, in.data + at, bytes_of(n, n->g->inputs[i]));
-        clock_gettime(CLOCK_MONOTONIC, &start);
+        double start = nuc_seconds();
         need(n, xnn_invoke_runtime(n->runtime), "to run");
         if (n->softmax)
             softmax(n, borders[n_inputs].data);
-        clock_gettime(CLOCK_MONOTONIC, &end);
-        printf("inference %.3f\n",
-               (double)(end.tv_sec - start.tv_sec) * 1e6 + (double)(end.tv_nsec - start.tv_nsec) * 1e-3);
+        printf("inference %.3f\n", (nuc_seconds() - start) * 1e6);
         for (uint32_t i = n_inputs; i < n_borders; written += bytes_of(n, n->g->outputs[i++ - n_inputs]))
             memcpy(out + written, borders[i].data, bytes_of(n, n->g->outputs[i - n_inputs]));
     }
@@ -243,7 +240,7 @@ static void run(struct nuc_context *cx, void *arg)
 int main(int argc, char **argv)
 {
     struct nuc_context *cx = nuc_context_new(NULL);
-    struct net n = {.files = argv + 1};
+    struct net n = {.cx = cx, .files = argv + 1};
 
     if (argc != 4 || !cx) {
         fprintf(stderr, "usage: peer_xnnpack MODEL.tflite INPUT OUTPUT\n");
