@@ -352,8 +352,8 @@ _Noreturn static void refuse(const struct nuc_scoring *s, const struct nuc_array
     const struct nuc_output_score *o = s->outputs[i].score;
     const int asked = s->options->class_axis;
 
-    if (asked != NUC_CLASS_AXIS_AUTO && ((size_t)asked >= o->info.rank || o->info.sizes[asked] < 2))
-        nuc_refuse_class_axis(s, o, (size_t)asked);
+    if (asked != NUC_CLASS_AXIS_AUTO)
+        nuc_check_class_axis(s, o, (size_t)asked);
     nuc_fail(s->cx, NUC_BAD_INPUT,
              "%s: array '%s' is %s %s: for %zu samples of output '%s' %s it takes a class for each sample and place "
              "([%zu] for one class per sample), rows of one-hot, or numbers of the output's shape",

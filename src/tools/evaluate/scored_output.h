@@ -118,8 +118,8 @@ struct nuc_scoring {
 void nuc_scores_along(struct nuc_scored_output *o, size_t axis);
 void nuc_scores_are_indices(struct nuc_scored_output *o, size_t ranks);
 
-/* Fails since --class-axis names an axis without classes (tasks.c). */
-_Noreturn void nuc_refuse_class_axis(const struct nuc_scoring *s, const struct nuc_output_score *o, size_t axis);
+/* Fails unless the output has classes along the axis, which --class-axis may name (tasks.c). */
+void nuc_check_class_axis(const struct nuc_scoring *s, const struct nuc_output_score *o, size_t axis);
 
 /* What the reference's graph says of an output; without a reference nothing (tasks.c). */
 struct nuc_output_facts nuc_scored_facts(const struct nuc_scoring *s, size_t output);

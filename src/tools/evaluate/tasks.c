@@ -67,24 +67,23 @@ static bool looks_like_scores(const struct nuc_scoring *s, const struct nuc_scor
            !equals_an_input(s, o);
 }
 
-void nuc_refuse_class_axis(const struct nuc_scoring *s, const struct nuc_output_score *o, size_t axis)
+void nuc_check_class_axis(const struct nuc_scoring *s, const struct nuc_output_score *o, size_t axis)
 {
-    nuc_fail(s->cx, NUC_BAD_USAGE,
-             "output '%s' has shape %s: there are no classes along axis %zu; --class-axis N says where, --task "
-             "regress that there are none",
-             o->name, nuc_sizes_text(s->cx, o->info.sizes, o->info.rank), axis);
+    if (axis >= o->info.rank || o->info.sizes[axis] < 2)
+        nuc_fail(s->cx, NUC_BAD_USAGE,
+                 "output '%s' has shape %s: there are no classes along axis %zu; --class-axis N says where, --task "
+                 "regress that there are none",
+                 o->name, nuc_sizes_text(s->cx, o->info.sizes, o->info.rank), axis);
 }
 
 static void use_axis(const struct nuc_scoring *s, struct nuc_scored_output *o, size_t axis)
 {
-    const struct nuc_tensor_info *t = &o->score->info;
-
-    if (o->score->is_integer)
+    if (o->score->is_integer) {
         nuc_scores_are_indices(o, 1);
-    else if (axis >= t->rank || t->sizes[axis] < 2)
-        nuc_refuse_class_axis(s, o->score, axis);
-    else
-        nuc_scores_along(o, axis);
+        return;
+    }
+    nuc_check_class_axis(s, o->score, axis);
+    nuc_scores_along(o, axis);
 }
 
 static void find_task(const struct nuc_scoring *s, size_t i)
