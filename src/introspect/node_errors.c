@@ -154,7 +154,7 @@ static const struct nuc_node *read_by_activation(const struct nuc_node *activati
 {
     const struct nuc_node *in = nuc_op_is_in(activation->op, cutting) ? nuc_arg_node(activation, NUC_SELF) : NULL;
 
-    for (unsigned i = 0; i < 2 && in != NULL && (nuc_is_dequantize(in) || nuc_is_quantize(in)); i++)
+    for (unsigned i = 0; i < 2 && in != NULL && nuc_is_quantization(in); i++)
         in = in->n_users == 1 ? nuc_arg_node(in, NUC_SELF) : NULL;
     return in != NULL && in->n_users == 1 && in->origin != 0 ? in : NULL;
 }

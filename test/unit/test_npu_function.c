@@ -29,7 +29,7 @@ static void check_operators(struct nuc_context *cx, struct nuc_model *m, const s
     const char *text = "";
 
     for (const struct nuc_node *n = placed->graph->first; n != NULL; n = n->next) {
-        if (!nuc_is_call(n) || n->op == NUC_OP_OUTPUT || nuc_is_quantize(n) || nuc_is_dequantize(n))
+        if (!nuc_is_call(n) || n->op == NUC_OP_OUTPUT || nuc_is_quantization(n))
             continue;
         text = nuc_format(cx, "%s%s%s%s", text, *text == '\0' ? "" : " ", short_name(n), n->partition >= 0 ? "" : "*");
     }

@@ -164,7 +164,7 @@ static void check_acyclic(const struct check *c)
 
 static bool is_compute(const struct nuc_node *n)
 {
-    return nuc_is_call(n) && !nuc_is_quantize(n) && !nuc_is_dequantize(n);
+    return nuc_is_call(n) && !nuc_is_quantization(n);
 }
 
 static void check_rules(const struct check *c)

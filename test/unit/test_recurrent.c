@@ -250,7 +250,7 @@ static void keep_between_layers(struct nuc_context *cx, void *arg)
                   "%%z = getitem(%%g, 0)\n%%output = output([%%z])\n");
     struct nuc_graph *g = lowered(cx, &text, false, &seed, s);
     for (const struct nuc_node *n = g->first; n != NULL; n = n->next) {
-        assert_false(nuc_is_quantize(n) || nuc_is_dequantize(n));
+        assert_false(nuc_is_quantization(n));
         kernels += n->op == NUC_OP_NUCLEON_GRU;
     }
     assert_int_equal(kernels, 2);

@@ -58,7 +58,7 @@ static bool cat_count(const struct nuc_rule_query *q)
 /* What computes `value`, before quantize and dequantize nodes. */
 static const struct nuc_node *producer_of(const struct nuc_node *value)
 {
-    while (value != NULL && (nuc_is_dequantize(value) || nuc_is_quantize(value)))
+    while (value != NULL && nuc_is_quantization(value))
         value = nuc_arg_node(value, NUC_SELF);
     return value;
 }
