@@ -249,6 +249,15 @@ static bool is_static_float(const struct nuc_node *node)
     return node == NULL || nuc_is_static_float(node);
 }
 
+static bool has_float_constants(const struct nuc_support *s, const struct nuc_node *node)
+{
+    const struct nuc_meta *in = &nuc_operand(s->g, node, NUC_CONV_INPUT)->vals[0];
+
+    return in->dtype == NUC_F32 && nuc_elements(in) > 0 && nuc_elements(&node->vals[0]) > 0 &&
+           is_static_float(nuc_operand(s->g, node, NUC_CONV_WEIGHT)) &&
+           is_static_float(nuc_arg_node(node, NUC_CONV_BIAS));
+}
+
 /* Of the CPU's kernel. */
 static uint64_t transposed_cycles(const struct nuc_support *s, const struct nuc_node *node)
 {
@@ -274,19 +283,17 @@ static uint64_t transposed_cycles(const struct nuc_support *s, const struct nuc_
 
 static bool form_phases_applies(const struct nuc_support *s, const struct nuc_node *node)
 {
-    const struct nuc_node *input = nuc_operand(s->g, node, NUC_CONV_INPUT),
-                          *weight = nuc_operand(s->g, node, NUC_CONV_WEIGHT);
+    const struct nuc_meta *in = nuc_input_meta(node, NUC_CONV_INPUT);
     const struct nuc_arg none[3] = {{.kind = NUC_ARG_NONE}};
 
-    if (input->vals[0].rank != 4 || input->vals[0].dtype != NUC_F32 || nuc_elements(&node->vals[0]) == 0 ||
-        !is_static_float(weight) || !is_static_float(nuc_arg_node(node, NUC_CONV_BIAS)) || takes_whole(s, node, true))
+    if (in->rank != 4 || !has_float_constants(s, node) || takes_whole(s, node, true))
         return false;
     const struct phases p[AXES] = {phases_of(node, HEIGHT), phases_of(node, WIDTH)};
     struct weight_sizes c = weight_sizes_of(node, NUC_MAX_SPLIT_GROUPS);
     struct nuc_meta meta = weight_meta(&c, p);
     if (!takes(s, node, meta.sizes, none, c.apart ? c.groups : 1, false))
         return false;
-    int64_t pixels = input->vals[0].sizes[0] * p[HEIGHT].count * p[WIDTH].count;
+    int64_t pixels = in->sizes[0] * p[HEIGHT].count * p[WIDTH].count;
     uint64_t npu = nuc_estimate_product(s->target, (uint64_t)pixels, (uint64_t)meta.sizes[0],
                                         (uint64_t)(meta.sizes[1] * meta.sizes[2] * meta.sizes[3])) +
                    2 * nuc_estimate_move(s->target, (uint64_t)nuc_elements(&node->vals[0]));
@@ -330,15 +337,6 @@ static struct nuc_node *form_rows(struct nuc_graph *g, struct nuc_node *node)
                           nuc_ints_arg(stride, 2), nuc_ints_arg(padding, 2), nuc_ints_arg(dilation, 2),
                           nuc_integer(node, args->groups, 1)));
     return nuc_insert_reshaped(g, node, conv, node->vals[0].sizes, node->vals[0].rank);
-}
-
-static bool has_float_constants(const struct nuc_support *s, const struct nuc_node *node)
-{
-    const struct nuc_meta *in = &nuc_operand(s->g, node, NUC_CONV_INPUT)->vals[0];
-
-    return in->dtype == NUC_F32 && nuc_elements(in) > 0 && nuc_elements(&node->vals[0]) > 0 &&
-           is_static_float(nuc_operand(s->g, node, NUC_CONV_WEIGHT)) &&
-           is_static_float(nuc_arg_node(node, NUC_CONV_BIAS));
 }
 
 /* Of float constants, and a kernel that fits with all its depths as channels. */
