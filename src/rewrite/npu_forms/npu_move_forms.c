@@ -656,6 +656,17 @@ static bool is_circular(const struct nuc_node *pad)
     return strcmp(mode_of(pad), "circular") == 0;
 }
 
+static bool is_mirrored(const struct nuc_node *pad)
+{
+    return strcmp(mode_of(pad), "reflect") == 0;
+}
+
+/* Elements at one side: a negative number takes off as many. */
+static int64_t added(int64_t pad)
+{
+    return pad > 0 ? pad : 0;
+}
+
 /* Pairs from the last dimension on. */
 static const struct nuc_arg *pairs_of(const struct nuc_node *pad)
 {
@@ -728,39 +739,48 @@ static bool is_pad_to_join_on_cpu(const struct nuc_support *s, const struct nuc_
     uint64_t parts = pairs->count / 2 * nuc_kernel_call_cycles(c, &cat);
     int64_t places = 0;
     for (uint32_t i = 0; i < pairs->count; i++) {
-        places += pairs->u.ints[i] > 0 ? pairs->u.ints[i] : 0;
-        if (strcmp(mode_of(node), "reflect") == 0 && places > MOST_MIRRORED)
-            return false;
         struct nuc_meta piece = out;
         const struct nuc_kernel_call slice = {.op = NUC_OP_SLICE, .in = &out, .out = &piece, .written = 1, .read = 1};
         piece.sizes[out.rank - 1u - i / 2] = 1;
-        parts += (uint64_t)(pairs->u.ints[i] > 0 ? pairs->u.ints[i] : 0) * nuc_kernel_call_cycles(c, &slice);
+        parts += (uint64_t)added(pairs->u.ints[i]) * nuc_kernel_call_cycles(c, &slice);
+        places += added(pairs->u.ints[i]);
     }
-    return parts < pairs->count * nuc_kernel_call_cycles(c, &copy);
+    return (places <= MOST_MIRRORED || !is_mirrored(node)) && parts < pairs->count * nuc_kernel_call_cycles(c, &copy);
+}
+
+/* Elements of the input that come before or after it in a dimension; returns how many parts they are. */
+static uint32_t insert_border(struct nuc_graph *g, struct nuc_node *node, struct nuc_node *value, uint32_t dim,
+                              int64_t count, bool after, struct nuc_node **parts)
+{
+    int64_t size = value->vals[0].sizes[dim], first = after ? 0 : size - count, edge = after ? size - 1 : 0;
+
+    if (count <= 0)
+        return 0;
+    if (is_circular(node)) {
+        parts[0] = nuc_insert_part(g, node, value, dim, first, first + count);
+        return 1;
+    }
+    if (!is_mirrored(node)) {
+        parts[0] = insert_times(g, node, nuc_insert_part(g, node, value, dim, edge, edge + 1), dim, count);
+        return 1;
+    }
+    for (int64_t i = 0; i < count; i++) {
+        int64_t place = after ? edge - 1 - i : count - i;
+        parts[i] = nuc_insert_part(g, node, value, dim, place, place + 1);
+    }
+    return (uint32_t)count;
 }
 
 /* Elements of the input that come before and after what is left of it in a dimension. */
 static struct nuc_node *insert_around(struct nuc_graph *g, struct nuc_node *node, struct nuc_node *value, uint32_t dim,
                                       const int64_t *pair)
 {
-    int64_t size = value->vals[0].sizes[dim], before = pair[0] > 0 ? pair[0] : 0, after = pair[1] > 0 ? pair[1] : 0;
-    bool reflects = strcmp(mode_of(node), "reflect") == 0;
-    struct nuc_node **parts = nuc_alloc_array(g->cx, (size_t)(before + after) + 1, sizeof(struct nuc_node *));
-    uint32_t n = 0;
+    size_t most = (size_t)(added(pair[0]) + added(pair[1])) + 1;
+    struct nuc_node **parts = nuc_alloc_array(g->cx, most, sizeof(struct nuc_node *));
+    uint32_t n = insert_border(g, node, value, dim, pair[0], false, parts);
 
-    for (int64_t i = before; reflects && i > 0; i--)
-        parts[n++] = nuc_insert_part(g, node, value, dim, i, i + 1);
-    if (before > 0 && is_circular(node))
-        parts[n++] = nuc_insert_part(g, node, value, dim, size - before, size);
-    else if (before > 0 && !reflects)
-        parts[n++] = insert_times(g, node, nuc_insert_part(g, node, value, dim, 0, 1), dim, before);
     parts[n++] = value;
-    for (int64_t i = 1; reflects && i <= after; i++)
-        parts[n++] = nuc_insert_part(g, node, value, dim, size - 1 - i, size - i);
-    if (after > 0 && is_circular(node))
-        parts[n++] = nuc_insert_part(g, node, value, dim, 0, after);
-    else if (after > 0 && !reflects)
-        parts[n++] = insert_times(g, node, nuc_insert_part(g, node, value, dim, size - 1, size), dim, after);
+    n += insert_border(g, node, value, dim, pair[1], true, parts + n);
     return insert_joined(g, node, parts, n, dim);
 }
 
@@ -781,8 +801,8 @@ static struct nuc_node *to_joined_pad(struct nuc_graph *g, struct nuc_node *node
         value = nuc_insert_part(g, node, value, dim, off[0], value->vals[0].sizes[dim] - off[1]);
         if (round)
             value = insert_around(g, node, value, dim, pair);
-        pads[i] = pair[0] > 0 ? pair[0] : 0;
-        pads[i + 1] = pair[1] > 0 ? pair[1] : 0;
+        pads[i] = added(pair[0]);
+        pads[i + 1] = added(pair[1]);
     }
     if (!constant)
         return value;
