@@ -388,29 +388,24 @@ static struct nuc_node *to_logit(struct nuc_graph *g, struct nuc_node *node)
 
 /* ---- the pass ---- */
 
-typedef struct nuc_node *rewriting(struct nuc_graph *g, struct nuc_formulas *formulas, struct nuc_node *node);
-
-static struct nuc_node *decomposed(struct nuc_graph *g, struct nuc_formulas *formulas, struct nuc_node *node)
-{
-    return nuc_recognize(formulas, NUC_PATTERN_DECOMPOSED, g, node);
-}
-
-static struct nuc_node *rewritten(struct nuc_graph *g, struct nuc_formulas *formulas, struct nuc_node *node)
+/* By the patterns of that use, behind the rules above for what is written. */
+static struct nuc_node *rewritten(struct nuc_graph *g, struct nuc_formulas *formulas, enum nuc_pattern_use use,
+                                  struct nuc_node *node)
 {
     static struct nuc_node *(*const rules[])(struct nuc_graph * g, struct nuc_node * node) = {
         to_softmax, to_log_softmax, to_logit, to_logarithm, to_shifted_sum,
     };
 
-    for (size_t i = 0; i < sizeof rules / sizeof *rules; i++) {
+    for (size_t i = 0; use == NUC_PATTERN_WRITTEN && i < sizeof rules / sizeof *rules; i++) {
         struct nuc_node *value = rules[i](g, node);
         if (value != NULL)
             return value;
     }
-    return nuc_recognize(formulas, NUC_PATTERN_WRITTEN, g, node);
+    return nuc_recognize(formulas, use, g, node);
 }
 
 /* From the end: the logarithm of a sum may be a part of a logarithmic softmax. */
-static bool rewrite_all(struct nuc_graph *g, struct nuc_formulas *formulas, rewriting *rewrite)
+static bool rewrite_all(struct nuc_graph *g, struct nuc_formulas *formulas, enum nuc_pattern_use use)
 {
     uint32_t count;
     struct nuc_node **nodes = nuc_collect(g, NULL, &count);
@@ -419,7 +414,8 @@ static bool rewrite_all(struct nuc_graph *g, struct nuc_formulas *formulas, rewr
     for (uint32_t i = count; i-- > 0;) {
         struct nuc_node *node = nodes[i];
         uint32_t old_ids = g->next_id;
-        struct nuc_node *value = node->n_users > 0 && nuc_is_real_value(node) ? rewrite(g, formulas, node) : NULL;
+        struct nuc_node *value =
+            node->n_users > 0 && nuc_is_real_value(node) ? rewritten(g, formulas, use, node) : NULL;
         if (value == NULL)
             continue;
         nuc_replace_uses(g, node, value, NULL);
@@ -435,7 +431,7 @@ static bool rewrite_all(struct nuc_graph *g, struct nuc_formulas *formulas, rewr
 
 bool nuc_written_operators(struct nuc_graph *g)
 {
-    return rewrite_all(g, nuc_formulas_new(g->cx), decomposed);
+    return rewrite_all(g, nuc_formulas_new(g->cx), NUC_PATTERN_DECOMPOSED);
 }
 
 bool nuc_written_softmax(struct nuc_graph *g)
@@ -444,7 +440,7 @@ bool nuc_written_softmax(struct nuc_graph *g)
     struct nuc_formulas *formulas = nuc_formulas_new(g->cx);
     bool changed = false;
 
-    for (int i = 0; i < rounds && rewrite_all(g, formulas, rewritten); i++)
+    for (int i = 0; i < rounds && rewrite_all(g, formulas, NUC_PATTERN_WRITTEN); i++)
         changed = true;
     return changed;
 }
