@@ -93,6 +93,17 @@ uint32_t nuc_dims_mask(const struct nuc_node *node, uint32_t index, uint32_t ran
     return mask;
 }
 
+uint32_t nuc_list_dims(uint32_t mask, uint32_t rank, int64_t *dims)
+{
+    uint32_t count = 0;
+
+    for (uint32_t d = 0; d < rank; d++) {
+        if ((mask >> d & 1) != 0)
+            dims[count++] = d;
+    }
+    return count;
+}
+
 const struct nuc_meta *nuc_input_meta(const struct nuc_node *node, uint32_t index)
 {
     static const struct nuc_meta none = {.rank = 0};

@@ -62,6 +62,9 @@ bool nuc_cuts_rows(const struct nuc_node *node);
 /* Dimensions that an int[] names in a tensor of that rank, as a bit mask; None and an empty list name all. */
 uint32_t nuc_dims_mask(const struct nuc_node *node, uint32_t index, uint32_t rank);
 
+/* The dimensions of such a mask in order, for an int[]; returns how many. */
+uint32_t nuc_list_dims(uint32_t mask, uint32_t rank, int64_t *dims);
+
 /* The exponent of a power of one operand, a root or an inverse too; 0: it is none. */
 double nuc_power_of(const struct nuc_node *node);
 

@@ -666,17 +666,12 @@ static uint32_t squared_dims(const struct nuc_node *node)
 /* The dimensions with those that are summed last; the elements of these. */
 static int64_t summed_last(const struct nuc_meta *m, uint32_t mask, int64_t order[NUC_MAX_RANK])
 {
+    uint32_t first = nuc_list_dims(~mask, m->rank, order);
     int64_t n = 1;
-    uint32_t count = 0;
 
-    for (uint32_t pass = 0; pass < 2; pass++) {
-        for (uint32_t d = 0; d < m->rank; d++) {
-            if ((mask >> d & 1) != pass)
-                continue;
-            n *= pass == 1 ? m->sizes[d] : 1;
-            order[count++] = d;
-        }
-    }
+    nuc_list_dims(mask, m->rank, order + first);
+    for (uint32_t i = first; i < m->rank; i++)
+        n *= m->sizes[order[i]];
     return n;
 }
 
@@ -762,12 +757,7 @@ static struct nuc_node *form_variance(const struct nuc_support *s, struct nuc_no
     const uint32_t mask = nuc_dims_mask(node, NUC_ARG(VAR, dim), x->vals[0].rank);
     const double factor = times_mean(x, node);
     int64_t dims[NUC_MAX_RANK];
-    uint32_t count = 0;
-
-    for (uint32_t d = 0; d < x->vals[0].rank; d++) {
-        if (mask >> d & 1)
-            dims[count++] = d;
-    }
+    const uint32_t count = nuc_list_dims(mask, x->vals[0].rank, dims);
     const struct nuc_arg over = nuc_ints_arg(dims, count), keep = nuc_bool_arg(true);
     struct nuc_node *mean = nuc_emit(g, node, NUC_OP_MEAN_DIM, node, NUC_ARGS(x, over, keep));
     struct nuc_node *rest = nuc_insert_binary(g, node, NUC_OP_SUB, x, mean);

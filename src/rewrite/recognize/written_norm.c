@@ -589,17 +589,9 @@ static struct nuc_node *number_of_rows(struct nuc_graph *g, struct nuc_node *nod
 /* Normalized dimensions last; those of size 1 stay where they are in the order of the rest. */
 static uint32_t normalized_last(const struct nuc_meta *m, uint32_t mask, int64_t order[NUC_MAX_RANK])
 {
-    uint32_t count = 0, first;
+    uint32_t first = nuc_list_dims(~mask, m->rank, order);
 
-    for (uint32_t d = 0; d < m->rank; d++) {
-        if ((mask >> d & 1) == 0)
-            order[count++] = d;
-    }
-    first = count;
-    for (uint32_t d = 0; d < m->rank; d++) {
-        if ((mask >> d & 1) != 0)
-            order[count++] = d;
-    }
+    nuc_list_dims(mask, m->rank, order + first);
     return first;
 }
 

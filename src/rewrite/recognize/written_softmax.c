@@ -214,15 +214,12 @@ static struct nuc_node *to_log_softmax(struct nuc_graph *g, struct nuc_node *nod
 static struct nuc_node *to_shifted_sum(struct nuc_graph *g, struct nuc_node *node)
 {
     int64_t dims[NUC_MAX_RANK];
-    uint32_t mask, count = 0;
+    uint32_t mask, count;
     struct nuc_node *x = node->op == NUC_OP_LOG ? log_sum_exponent(node, &mask) : NULL;
 
     if (x == NULL || x->op == NUC_OP_SUB)
         return NULL;
-    for (uint32_t d = 0; d < x->vals[0].rank; d++) {
-        if ((mask >> d & 1) != 0)
-            dims[count++] = d;
-    }
+    count = nuc_list_dims(mask, x->vals[0].rank, dims);
     if (count == 0)
         return NULL;
     struct nuc_node *greatest =
