@@ -298,8 +298,7 @@ const struct nuc_callee *nuc_formula_callee(const struct nuc_formula_site *s, st
     c->operator_name = nuc_formula_operator(t->name);
     c->function = nuc_formula_function(t->name);
     c->definition = nuc_find_definition(s->formulas, t->name);
-    if (c->function == NULL && c->definition == NULL)
-        c->overloads = nuc_formula_overloads(s->g->cx, c->operator_name, s->g->dialect);
+    c->overloads = nuc_formula_overloads(s->g->cx, c->operator_name, s->g->dialect);
     c->is_known = true;
     return c;
 }
