@@ -297,6 +297,20 @@ static double elements_of(const struct nuc_meta *m)
     return m == NULL ? 0 : (double)nuc_elements(m);
 }
 
+/* Elements of a row: the size of the last dimension, 0 where there is none. */
+static int64_t row_size(const struct nuc_meta *m)
+{
+    return m != NULL && m->rank > 0 ? m->sizes[m->rank - 1] : 0;
+}
+
+/* How many rows of `m` so many elements are, 0 where it has none. */
+static double rows_of(double elements, const struct nuc_meta *m)
+{
+    int64_t size = row_size(m);
+
+    return size > 0 ? elements / (double)size : 0;
+}
+
 /* What a call goes over. */
 struct work {
     double products, written, read, pixels, weights, channels, runs;
@@ -480,12 +494,12 @@ static uint64_t row_cycles(const struct nuc_kernel_costs *costs, const struct nu
 {
     const struct nuc_meta *in = call->in;
 
-    if (row->form == PRODUCTS)
-        w.products = in != NULL && in->rank > 0 ? w.written * (double)in->sizes[in->rank - 1] : 0;
-    if (row->form == PRODUCTS && in != NULL && in->rank > 0 && in->sizes[in->rank - 1] > 0)
-        w.runs = w.read / (double)in->sizes[in->rank - 1];
-    if (row->form == FRAMES && call->weight != NULL && call->out->rank > 0 && call->out->sizes[call->out->rank - 1] > 0)
-        w.products = w.written / (double)call->out->sizes[call->out->rank - 1] * elements_of(call->weight);
+    if (row->form == PRODUCTS) {
+        w.products = w.written * (double)row_size(in);
+        w.runs = rows_of(w.read, in);
+    }
+    if (row->form == FRAMES && call->weight != NULL && row_size(call->out) > 0)
+        w.products = rows_of(w.written, call->out) * elements_of(call->weight);
     if (row->form == TAPS && call->weight != NULL)
         w.runs = w.written * (double)(call->weight->sizes[1] * call->weight->sizes[2]);
     if (row->form == SINGLE && call->weight != NULL && call->out->rank > 1 &&
@@ -499,9 +513,8 @@ static uint64_t row_cycles(const struct nuc_kernel_costs *costs, const struct nu
         w.read = elements_of(in) < elements_of(call->out) || elements_of(in) > elements_of(call->out) ? w.written : 0;
     if (row->fit.pixel > 0 && call->out->rank > 1 && call->out->sizes[1] > 0)
         w.pixels = w.written / (double)call->out->sizes[1];
-    if ((row->form == ROWS || row->form == REPEATED) && call->out->rank > 0 &&
-        call->out->sizes[call->out->rank - 1] > 0)
-        w.runs = w.written / (double)call->out->sizes[call->out->rank - 1];
+    if (row->form == ROWS || row->form == REPEATED)
+        w.runs = rows_of(w.written, call->out);
     if (row->form == FOURS && call->out->rank > 1) {
         w.written *= in_fours(call->out->sizes[1]);
         w.products *= in_fours(call->out->sizes[1]);
@@ -522,9 +535,7 @@ static uint64_t row_cycles(const struct nuc_kernel_costs *costs, const struct nu
 
 static bool keeps_rows(const struct nuc_kernel_call *call)
 {
-    const struct nuc_meta *in = call->in, *out = call->out;
-
-    return in != NULL && in->rank > 0 && out->rank > 0 && in->sizes[in->rank - 1] == out->sizes[out->rank - 1];
+    return row_size(call->in) > 0 && row_size(call->in) == row_size(call->out);
 }
 
 /* The taps of a frame's columns: a first pixel, how many, and their weights. */
