@@ -329,10 +329,11 @@ static bool place(struct strip *s, bool whole, uint32_t *words, int32_t count)
     for (int32_t k = 0; k < s->n_sides; k++) {
         s->sides[k] = (struct side){lines_to(s, k), words};
         most = s->sides[k].lines;
-        if (most * c->kernel[1] * WORDS + beside > count)
+        int32_t taken = most * c->kernel[1] * WORDS + beside;
+        if (taken > count)
             return false;
-        words += most * c->kernel[1] * WORDS + beside;
-        count -= most * c->kernel[1] * WORDS + beside;
+        words += taken;
+        count -= taken;
     }
     s->lines = words;
     int32_t room = count / WORDS, lines = 2 * most < all ? 2 * most : all;
@@ -353,14 +354,13 @@ static bool by_strips(struct strip *s, ptrdiff_t image, const int8_t *in, const 
 {
     uint32_t stack[STACK_WORDS];
     const struct nuc_conv_s8 *c = s->c;
+    const bool over = in == out;
 
-    if (!place(s, in == out, stack, STACK_WORDS))
+    if ((over && c->in_channels % WORDS != 0) || !place(s, over, stack, STACK_WORDS))
         return false;
     /* What goes over its input takes whole rows; those that are too wide for the stack may fit the scratch. */
-    if (in == out && s->count < c->out_size[1] &&
-        !place(s, true, c->scratch, (int32_t)(c->scratch_bytes / sizeof *stack)))
-        return false;
-    if (in == out && (s->count < c->out_size[1] || c->in_channels % WORDS != 0))
+    if (over && s->count < c->out_size[1] &&
+        (!place(s, true, c->scratch, (int32_t)(c->scratch_bytes / sizeof *stack)) || s->count < c->out_size[1]))
         return false;
     int32_t columns = s->count;
     for (s->x = 0; s->x < c->out_size[1]; s->x += columns) {
