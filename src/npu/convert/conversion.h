@@ -65,12 +65,6 @@ struct nuc_cv_window {
     size_t start, end;
 };
 
-/* What lies in each tensor, and who uses it: lists by tensor, -1 at their ends. */
-struct nuc_cv_views {
-    int32_t *first, *next, *before; /* tensors whose alias it is */
-    uint32_t *from, *nodes;         /* those that read or write it: nodes[from[t]] up to nodes[from[t + 1]] */
-};
-
 struct nuc_cv {
     struct nuc_context *cx;
     const struct nuc_lt_model *model;
@@ -78,7 +72,7 @@ struct nuc_cv {
     struct nuc_cv_node *nodes; /* graph->n_ops */
     struct nuc_cv_tensor *tensors;
     uint32_t *order;            /* nodes in order of execution */
-    struct nuc_cv_views *views; /* NULL: none were made yet */
+    struct nuc_cv_views *views; /* of convert_view.c */
     struct nuc_cv_bytes weights, records;
     struct nuc_cv_bytes firsts; /* the byte at each place in the weights that a constant may be shared from */
     struct nuc_neutron_call *calls;
@@ -110,6 +104,12 @@ _Noreturn void nuc_cv_fail(const struct nuc_cv *cv, const struct nuc_cv_node *n,
 static inline uint32_t nuc_cv_n_operands(const struct nuc_cv_node *n)
 {
     return n->table || n->picks ? 1 : n->op->n_inputs;
+}
+
+/* The tensor of operand `k` of these, negative where it is left out. */
+static inline int32_t nuc_cv_operand(const struct nuc_cv_node *n, uint32_t k)
+{
+    return k == 0 ? n->input : n->op->inputs[k];
 }
 
 /* Operand `i` of the LiteRT operator, or NULL when it is left out or beyond the list. */

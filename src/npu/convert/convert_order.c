@@ -59,10 +59,9 @@ static void add_operator(struct choice *c, const struct nuc_cv_node *n)
     *op = (struct nuc_plan_operator){.buffers = lists[0], .after = lists[1], .in_place = lists[2], .result = result};
     if (nuc_cv_in_scratch(c->cv, (int32_t)result))
         op->n_buffers = nuc_plan_add_once(lists[0], 0, result);
-    add_operand(c, op, n, n->input, lists);
-    for (uint32_t k = 1; k < nuc_cv_n_operands(n); k++) {
-        if (n->op->inputs[k] >= 0)
-            add_operand(c, op, n, n->op->inputs[k], lists);
+    for (uint32_t k = 0; k < nuc_cv_n_operands(n); k++) {
+        if (nuc_cv_operand(n, k) >= 0)
+            add_operand(c, op, n, nuc_cv_operand(n, k), lists);
     }
     if (!n->table && nuc_cv_is_binary(n->op->code))
         add_operand(c, op, n, n->op->inputs[0], lists);

@@ -332,10 +332,8 @@ bool nuc_cv_can_use(const struct nuc_cv *cv, const struct nuc_cv_node *n, int32_
 {
     if (n->op->code == NUC_LT_CONCATENATION && tensor != n->output)
         return can_read(cv, n, tensor);
-    if (!can_read(cv, n, n->input))
-        return false;
-    for (uint32_t k = 1; k < nuc_cv_n_operands(n); k++) {
-        if (n->op->inputs[k] >= 0 && !can_read(cv, n, n->op->inputs[k]))
+    for (uint32_t k = 0; k < nuc_cv_n_operands(n); k++) {
+        if (nuc_cv_operand(n, k) >= 0 && !can_read(cv, n, nuc_cv_operand(n, k)))
             return false;
     }
     return true;

@@ -8,6 +8,12 @@
 
 #include "npu/convert/conversion.h"
 
+/* What lies in each tensor, and who uses it: lists by tensor, -1 at their ends. */
+struct nuc_cv_views {
+    int32_t *first, *next, *before; /* tensors whose alias it is */
+    uint32_t *from, *nodes;         /* those that read or write it: nodes[from[t]] up to nodes[from[t + 1]] */
+};
+
 /* Whether the node's kernel can write its result in rows of that many bytes. */
 static bool writes_rows(const struct nuc_cv *cv, const struct nuc_cv_node *n, int64_t row)
 {
@@ -136,7 +142,7 @@ static void list_nodes(const struct nuc_cv *cv, struct nuc_cv_views *v)
         for (uint32_t i = g->n_ops; i-- > 0;) {
             const struct nuc_cv_node *n = &cv->nodes[i];
             for (uint32_t k = 0; k <= nuc_cv_n_operands(n); k++) {
-                int32_t t = k == 0 ? n->output : k == 1 ? n->input : n->op->inputs[k - 1];
+                int32_t t = k == 0 ? n->output : nuc_cv_operand(n, k - 1);
                 if (t < 0)
                     continue;
                 if (pass == 0)
@@ -152,7 +158,7 @@ static void list_nodes(const struct nuc_cv *cv, struct nuc_cv_views *v)
     }
 }
 
-static struct nuc_cv_views *new_views(struct nuc_cv *cv)
+static void list_views(struct nuc_cv *cv)
 {
     const uint32_t n = cv->graph->n_tensors;
     struct nuc_cv_views *v = nuc_alloc(cv->cx, sizeof *v);
@@ -168,7 +174,6 @@ static struct nuc_cv_views *new_views(struct nuc_cv *cv)
             set_alias(cv, (int32_t)t, cv->tensors[t].alias);
     }
     list_nodes(cv, v);
-    return v;
 }
 
 /* Whether the operators that read or write a tensor can do that where it lies. */
@@ -405,13 +410,13 @@ static void measure(const struct nuc_cv *cv, struct lives *l)
     memset(l->holders, -1, g->n_tensors * sizeof *l->holders);
     memset(l->more, 0, (g->n_ops + (size_t)1) * sizeof *l->more);
     for (uint32_t i = 0; i < g->n_ops; i++) {
-        if (cv->nodes[i].dropped)
+        const struct nuc_cv_node *n = &cv->nodes[i];
+        if (n->dropped)
             continue;
-        touch(cv, cv->nodes[i].input, i, l);
-        touch(cv, cv->nodes[i].output, i, l);
-        for (uint32_t k = 1; k < nuc_cv_n_operands(&cv->nodes[i]); k++) {
-            if (g->ops[i].inputs[k] >= 0)
-                touch(cv, g->ops[i].inputs[k], i, l);
+        touch(cv, n->output, i, l);
+        for (uint32_t k = 0; k < nuc_cv_n_operands(n); k++) {
+            if (nuc_cv_operand(n, k) >= 0)
+                touch(cv, nuc_cv_operand(n, k), i, l);
         }
     }
     for (uint32_t t = 0; t < g->n_tensors; t++) {
@@ -447,12 +452,36 @@ static void set_dropped(struct nuc_cv *cv, int32_t view, bool dropped)
     }
 }
 
+/* The last first, each view without which less memory is live at the peak, if others stay readable. */
+static void take_back(struct nuc_cv *cv, const int32_t *views, uint32_t n)
+{
+    struct lives now = new_lives(cv), without = new_lives(cv);
+
+    measure(cv, &now);
+    while (n-- > 0) {
+        int32_t view = views[n], alias = cv->tensors[view].alias;
+        if (!may_save(cv, view, &now))
+            continue;
+        set_dropped(cv, view, false);
+        leave_alias(cv, view);
+        measure(cv, &without);
+        if (without.most < now.most && (cv->revision_3 || are_usable(cv, view))) {
+            struct lives before = now;
+            now = without;
+            without = before;
+            continue;
+        }
+        set_alias(cv, view, alias);
+        set_dropped(cv, view, true);
+    }
+}
+
 void nuc_cv_make_views(struct nuc_cv *cv)
 {
     int32_t *views = nuc_alloc_array(cv->cx, (size_t)cv->graph->n_tensors + 1, sizeof *views);
     uint32_t n_views = 0;
 
-    cv->views = new_views(cv);
+    list_views(cv);
     /* Slices first, by then nothing lies in rows of concatenations. Larger concatenations before their parts. */
     for (uint32_t i = 0; i < cv->graph->n_ops; i++) {
         struct nuc_cv_node *n = &cv->nodes[i];
@@ -481,25 +510,5 @@ void nuc_cv_make_views(struct nuc_cv *cv)
                 views[n_views++] = view;
         }
     }
-    /* Takes back, the last first, each view without which less memory is live at the peak, if others stay readable. */
-    uint32_t n = n_views;
-    struct lives now = new_lives(cv), without = new_lives(cv);
-    measure(cv, &now);
-    while (n-- > 0) {
-        struct nuc_cv_tensor *t = &cv->tensors[views[n]];
-        int32_t alias = t->alias;
-        if (!may_save(cv, views[n], &now))
-            continue;
-        set_dropped(cv, views[n], false);
-        leave_alias(cv, views[n]);
-        measure(cv, &without);
-        if (without.most < now.most && (cv->revision_3 || are_usable(cv, views[n]))) {
-            struct lives before = now;
-            now = without;
-            without = before;
-            continue;
-        }
-        set_alias(cv, views[n], alias);
-        set_dropped(cv, views[n], true);
-    }
+    take_back(cv, views, n_views);
 }
