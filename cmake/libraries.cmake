@@ -31,14 +31,17 @@ function(nucleon_product target kind name file)
     endif()
 endfunction()
 
-# What both begin with is in both, so that each may be linked alone.
+# What several begin with is in each, so that each may be linked alone.
 nucleon_objects(base_objects nuc_base)
 nucleon_objects(runtime_objects nuc_runtime nuc_kernels nuc_signal nuc_decision)
 nucleon_objects(driver_objects nuc_npusim)
+if(NUCLEON_BUILD_HOST)
+    nucleon_objects(thread_objects nuc_threads)
+endif()
 nucleon_product(nucleon_runtime STATIC runtime nucleon-runtime ${runtime_objects} ${kernel_objects} ${base_objects})
 target_link_libraries(nucleon_runtime INTERFACE m)
 nucleon_product(nucleon_simulator STATIC simulator nucleon-simulator ${driver_objects} ${simulator_objects}
-    ${base_objects})
+    ${thread_objects} ${base_objects})
 target_link_libraries(nucleon_simulator INTERFACE m)
 if(NOT NUCLEON_BUILD_HOST)
     return()

@@ -500,6 +500,11 @@ bool nuc_eval_take_biases(struct nuc_evaluator *e, struct nuc_graph *g)
     return n == NULL;
 }
 
+struct nuc_pool *nuc_eval_pool(const struct nuc_evaluator *e)
+{
+    return e->pool;
+}
+
 size_t nuc_eval_n_inputs(const struct nuc_evaluator *e)
 {
     return e->n_inputs;

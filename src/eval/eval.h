@@ -40,6 +40,9 @@ struct nuc_evaluator *nuc_eval_new(struct nuc_graph *g, unsigned threads);
  */
 struct nuc_evaluator *nuc_eval_new_observed(struct nuc_graph *g, unsigned threads, const bool *seen);
 
+/* Its threads, which an observer may use: they wait meanwhile. They end with it. */
+struct nuc_pool *nuc_eval_pool(const struct nuc_evaluator *e);
+
 size_t nuc_eval_n_inputs(const struct nuc_evaluator *e);
 size_t nuc_eval_n_outputs(const struct nuc_evaluator *e);
 

@@ -3,6 +3,7 @@
 #define NUC_NPUSIM_HOST_VECTOR_CALL_H
 
 #include "npusim_host/vector.h"
+#include "threads/threads.h"
 
 /* A run of a window: its row of taps, and bytes from the first tap of the first output pixel's window. */
 struct vec_tap {
@@ -199,27 +200,10 @@ void vec_cursor_start(struct vec_cursor *c, const struct vec_window *w, const in
 /* First byte of each tap for output row `oy` of image `batch`. Rows are asked for in ascending order. */
 void vec_cursor_row(struct vec_cursor *c, int64_t batch, int32_t oy, const int8_t **tap);
 
-struct vec_pool_of_threads;
-
-/* Work on [begin, end) in thread `thread`. */
-typedef void (*vec_work)(void *arg, uint32_t thread, int64_t begin, int64_t end);
-
-/*
- * NULL when threads cannot be started. spin: they have a core each, and may wait awake for a moment; at most 65,535.
- */
-struct vec_pool_of_threads *vec_threads_new(uint32_t threads, bool spin);
-void vec_threads_free(struct vec_pool_of_threads *t);
-
-/*
- * Work on [0, n) by all threads, the caller's included, in pieces of `grain` or more but for the last; back when all is
- * done. `t` may be NULL: one thread.
- */
-void vec_threads_run(struct vec_pool_of_threads *t, vec_work work, void *arg, int64_t n, int64_t grain);
-
 /* Where calls run: kernels, threads and a scratch block for each of them. */
 struct vec_machine {
     const struct vec_isa *isa;
-    struct vec_pool_of_threads *threads;
+    struct nuc_threads *threads;
     uint8_t *scratch;
     size_t scratch_size; /* bytes per thread */
     int64_t least;       /* steps of a call that is split */
@@ -252,7 +236,7 @@ bool vec_product_is_lines(struct vec_lines *l, const struct nuc_mc_binary *e);
 int64_t vec_plan_steps(const struct vec_plan *p);
 
 /* Threads where `n` times `each` steps are worth it. */
-void vec_share(const struct vec_machine *v, vec_work work, void *arg, int64_t n, int64_t each);
+void vec_share(const struct vec_machine *v, nuc_thread_work work, void *arg, int64_t n, int64_t each);
 
 void vec_run_conv(const struct vec_machine *v, const struct vec_conv_plan *p, const int8_t *in, int8_t *out);
 void vec_run_depthwise(const struct vec_machine *v, const struct vec_depthwise_plan *p, const int8_t *in, int8_t *out);

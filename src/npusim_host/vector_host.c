@@ -157,7 +157,7 @@ bool npu_host_ready(struct npu_host *h)
     uint32_t threads = h->always ? h->threads : threads_for(h->threads, h->steps, cores);
 
     if (threads > 1 && !h->machine.threads) {
-        h->machine.threads = vec_threads_new(threads, threads <= cores);
+        h->machine.threads = nuc_threads_new(threads, threads <= cores);
         if (!h->machine.threads)
             return false;
     }
@@ -226,7 +226,7 @@ void npu_host_close(struct npu_host *h)
 {
     if (!h)
         return;
-    vec_threads_free(h->machine.threads);
+    nuc_threads_free(h->machine.threads);
     for (uint32_t i = 0; !h->borrows && h->plans && i < h->n_calls; i++)
         vec_plan_free(h->plans[i]);
     if (!h->borrows) {

@@ -8,11 +8,11 @@ static uint8_t *scratch_of(const struct vec_machine *v, uint32_t thread)
     return v->scratch + thread * v->scratch_size;
 }
 
-void vec_share(const struct vec_machine *v, vec_work work, void *arg, int64_t n, int64_t each)
+void vec_share(const struct vec_machine *v, nuc_thread_work work, void *arg, int64_t n, int64_t each)
 {
     int64_t grain = v->least > 0 && v->threads ? (VEC_STEPS_GRAIN + each - 1) / each : 1;
 
-    vec_threads_run(n * each < v->least ? NULL : v->threads, work, arg, n, grain);
+    nuc_threads_run(n * each < v->least ? NULL : v->threads, work, arg, n, grain);
 }
 
 static int64_t conv_pixel_steps(const struct vec_conv_plan *p)

@@ -436,7 +436,7 @@ static void open_evaluator(struct nuc_calibration *c)
     if (c->evaluator == NULL) {
         c->evaluator_memory = nuc_enter_sub_arena(c->g->cx);
         c->evaluator = nuc_eval_new_observed(c->g, c->threads, seen_nodes(c));
-        c->pool = nuc_pool_new(c->g->cx, c->threads);
+        c->pool = nuc_eval_pool(c->evaluator);
         c->sequence = nuc_sequence_new(c->g);
         nuc_leave_sub_arena(c->g->cx, c->evaluator_memory);
         nuc_eval_observe(c->evaluator, observe, c);

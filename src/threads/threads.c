@@ -1,25 +1,24 @@
 /*
- * Threads that work on calls together: one set per prepared program, which runs one inference at a time.
- *
  * A piece of work is a range, cut into one part per thread; a thread takes bites off its own part, so that it meets
  * the rows it computed before in its cache, and then off what the others have left. Nobody is waited for who has not
  * begun: a thread that wakes late finds the gate closed, and the caller has done its part. Between pieces of work a
- * thread spins for a while, because the next call is some microseconds away and waking takes longer than that.
+ * thread spins for a while, because the next piece is often some microseconds away and waking takes longer than that.
  */
 #include <pthread.h>
 #include <stdatomic.h>
 #include <stdlib.h>
 #include <time.h>
 
-#include "npusim_host/vector_call.h"
+#include "threads/threads.h"
 
-#define SPIN_NANOSECONDS 50000 /* that a thread spins before it sleeps */
-#define SPIN_PAUSES 16         /* between looks at the clock */
-#define ALONE 16               /* rounds nobody else began after which most are not offered: */
-#define PAUSE 512              /* of as many calls, which take about as long as waking a hundred times, */
-#define BURST 64               /* the first ones are, while a thread that the first one woke spins, */
-#define OFFERED 4              /* and of those every fourth: it meets one */
-#define LINE 64                /* of the cache: what different threads write lies in different ones */
+#define SPIN_NANOSECONDS 50000  /* that a thread spins before it sleeps */
+#define SPIN_PAUSES 16          /* between looks at the clock */
+#define LATE_NANOSECONDS 500000 /* for which a thread is waited for that has a core */
+#define ALONE 16                /* rounds nobody else began, or one that was late, after which most are not offered: */
+#define PAUSE 512               /* of as many calls, which take about as long as waking a hundred times, */
+#define BURST 64                /* the first ones are, while a thread that the first one woke spins, */
+#define OFFERED 4               /* and of those every fourth: it meets one */
+#define LINE 64                 /* of the cache: what different threads write lies in different ones */
 
 /* The gate: who may work. A round is open from its start until the caller finds nothing left to do. */
 #define GATE_INSIDE 0xFFFFu  /* workers that have begun and not ended */
@@ -32,14 +31,14 @@ struct part {
     _Alignas(LINE) _Atomic uint64_t left;
 };
 
-struct vec_pool_of_threads {
+struct nuc_threads {
     _Alignas(LINE) _Atomic uint32_t gate;
     _Atomic uint32_t sleepers; /* workers to be woken */
     _Atomic uint32_t entries;  /* of workers into rounds; wraps */
     _Atomic bool stop;
     uint32_t alone, asked; /* rounds since the last one with a worker; calls since then */
     /* Of the round that is open. */
-    vec_work work;
+    nuc_thread_work work;
     void *arg;
     int64_t grain;
     uint32_t threads, started;
@@ -49,7 +48,7 @@ struct vec_pool_of_threads {
     uint64_t wakes; /* under the lock: times all sleepers were woken */
     struct part *parts;
     struct worker {
-        struct vec_pool_of_threads *all;
+        struct nuc_threads *all;
         uint32_t index;
         pthread_t id;
     } workers[]; /* threads - 1: the caller is thread 0 */
@@ -73,7 +72,7 @@ static int64_t now(void)
 }
 
 /* Half of what part `index` has left, at least the grain. False: nothing. */
-static bool bite(struct vec_pool_of_threads *t, uint32_t index, int64_t *begin, int64_t *end)
+static bool bite(struct nuc_threads *t, uint32_t index, int64_t *begin, int64_t *end)
 {
     uint64_t left = atomic_load_explicit(&t->parts[index].left, memory_order_relaxed), rest;
 
@@ -91,7 +90,7 @@ static bool bite(struct vec_pool_of_threads *t, uint32_t index, int64_t *begin, 
 }
 
 /* All that is left, in bites; own part first. */
-static void work_on(struct vec_pool_of_threads *t, uint32_t index)
+static void work_on(struct nuc_threads *t, uint32_t index)
 {
     int64_t begin, end;
 
@@ -109,7 +108,7 @@ static bool is_new(uint32_t gate, uint32_t seen)
 }
 
 /* Waits, first awake, for a round other than `seen`, or for the end. */
-static void await_round(struct vec_pool_of_threads *t, uint32_t seen)
+static void await_round(struct nuc_threads *t, uint32_t seen)
 {
     int64_t until = now() + t->spin;
 
@@ -132,7 +131,7 @@ static void await_round(struct vec_pool_of_threads *t, uint32_t seen)
 }
 
 /* Into the round that is open, if it is not `*seen`, which it becomes. */
-static bool enter(struct vec_pool_of_threads *t, uint32_t *seen)
+static bool enter(struct nuc_threads *t, uint32_t *seen)
 {
     uint32_t gate = atomic_load_explicit(&t->gate, memory_order_relaxed);
 
@@ -146,7 +145,7 @@ static bool enter(struct vec_pool_of_threads *t, uint32_t *seen)
     return true;
 }
 
-static void leave(struct vec_pool_of_threads *t)
+static void leave(struct nuc_threads *t)
 {
     uint32_t gate = atomic_fetch_sub_explicit(&t->gate, 1, memory_order_acq_rel);
 
@@ -160,7 +159,7 @@ static void leave(struct vec_pool_of_threads *t)
 static void *wait_and_work(void *arg)
 {
     struct worker *w = arg;
-    struct vec_pool_of_threads *t = w->all;
+    struct nuc_threads *t = w->all;
     uint32_t seen = 0;
 
     while (!atomic_load(&t->stop)) {
@@ -176,15 +175,15 @@ static void *wait_and_work(void *arg)
 
 /* ---- the caller ---- */
 
-struct vec_pool_of_threads *vec_threads_new(uint32_t threads, bool spin)
+struct nuc_threads *nuc_threads_new(uint32_t threads, bool spin)
 {
-    size_t head = sizeof(struct vec_pool_of_threads) + (threads - 1) * sizeof(struct worker);
+    size_t head = sizeof(struct nuc_threads) + (threads - 1) * sizeof(struct worker);
     size_t at = (head + LINE - 1) / LINE * LINE, size = at + threads * sizeof(struct part);
-    struct vec_pool_of_threads *t = aligned_alloc(LINE, size);
+    struct nuc_threads *t = aligned_alloc(LINE, size);
 
     if (!t)
         return NULL;
-    *t = (struct vec_pool_of_threads){.threads = threads, .spin = spin ? SPIN_NANOSECONDS : 0};
+    *t = (struct nuc_threads){.threads = threads, .spin = spin ? SPIN_NANOSECONDS : 0};
     t->parts = (struct part *)(void *)((uint8_t *)t + at);
     for (uint32_t i = 0; i < threads; i++)
         atomic_init(&t->parts[i].left, 0);
@@ -195,14 +194,14 @@ struct vec_pool_of_threads *vec_threads_new(uint32_t threads, bool spin)
         struct worker *w = &t->workers[t->started];
         *w = (struct worker){.all = t, .index = t->started + 1};
         if (pthread_create(&w->id, NULL, wait_and_work, w) != 0) {
-            vec_threads_free(t);
+            nuc_threads_free(t);
             return NULL;
         }
     }
     return t;
 }
 
-static void wake(struct vec_pool_of_threads *t)
+static void wake(struct nuc_threads *t)
 {
     pthread_mutex_lock(&t->lock);
     atomic_store(&t->sleepers, 0);
@@ -211,7 +210,7 @@ static void wake(struct vec_pool_of_threads *t)
     pthread_mutex_unlock(&t->lock);
 }
 
-void vec_threads_free(struct vec_pool_of_threads *t)
+void nuc_threads_free(struct nuc_threads *t)
 {
     if (!t)
         return;
@@ -225,11 +224,14 @@ void vec_threads_free(struct vec_pool_of_threads *t)
     free(t);
 }
 
-/* Closes the gate and waits for those inside. */
-static void close_gate(struct vec_pool_of_threads *t)
+/*
+ * Closes the gate and waits for those inside. False: for long, and longer than all took that was done since `began`, as
+ * for a thread that has lost its core to something else.
+ */
+static bool close_gate(struct nuc_threads *t, int64_t began)
 {
     uint32_t gate = atomic_fetch_and_explicit(&t->gate, ~GATE_OPEN, memory_order_acquire);
-    int64_t until = (gate & GATE_INSIDE) != 0 ? now() + t->spin : 0;
+    int64_t asked = (gate & GATE_INSIDE) != 0 ? now() : 0, until = asked + t->spin;
 
     while ((gate & GATE_INSIDE) != 0 && now() < until) {
         for (int i = 0; i < SPIN_PAUSES && (gate & GATE_INSIDE) != 0; i++) {
@@ -238,7 +240,7 @@ static void close_gate(struct vec_pool_of_threads *t)
         }
     }
     if ((gate & GATE_INSIDE) == 0)
-        return;
+        return true;
     pthread_mutex_lock(&t->lock);
     gate = atomic_fetch_or(&t->gate, GATE_ASLEEP);
     while ((gate & GATE_INSIDE) != 0) {
@@ -247,16 +249,18 @@ static void close_gate(struct vec_pool_of_threads *t)
     }
     atomic_fetch_and(&t->gate, ~GATE_ASLEEP);
     pthread_mutex_unlock(&t->lock);
+    int64_t waited = now() - asked;
+    return waited < LATE_NANOSECONDS || waited < asked - began;
 }
 
-static bool is_offered(struct vec_pool_of_threads *t)
+static bool is_offered(struct nuc_threads *t)
 {
     uint32_t at = t->alone < ALONE ? 0 : t->asked++ % PAUSE;
 
     return at < BURST && at % OFFERED == 0;
 }
 
-void vec_threads_run(struct vec_pool_of_threads *t, vec_work work, void *arg, int64_t n, int64_t grain)
+void nuc_threads_run(struct nuc_threads *t, nuc_thread_work work, void *arg, int64_t n, int64_t grain)
 {
     /* Where cores are busy with something else, cutting work into pieces is in vain. */
     if (!t || n < 2 || n > UINT32_MAX || !is_offered(t)) {
@@ -276,7 +280,12 @@ void vec_threads_run(struct vec_pool_of_threads *t, vec_work work, void *arg, in
     atomic_store(&t->gate, gate | GATE_OPEN);
     if (atomic_load(&t->sleepers) > 0)
         wake(t);
+    int64_t began = now();
     work_on(t, 0);
-    close_gate(t);
-    t->alone = atomic_load_explicit(&t->entries, memory_order_relaxed) != entries ? 0 : t->alone + 1;
+    if (close_gate(t, began)) {
+        t->alone = atomic_load_explicit(&t->entries, memory_order_relaxed) != entries ? 0 : t->alone + 1;
+    } else {
+        t->alone = ALONE;
+        t->asked = BURST;
+    }
 }

@@ -1,12 +1,12 @@
 /*
- * Threads of the simulator: every index of a range is worked on once, by any number of threads, awake or asleep, more
+ * Loops that threads share: every index of a range is worked on once, by any number of threads, awake or asleep, more
  * than there are cores or fewer. Under ThreadSanitizer (preset tsan) this shows that pieces of work do not overlap.
  */
 #include "unit/test.h"
 
 #include <time.h>
 
-#include "npusim_host/vector_call.h"
+#include "threads/threads.h"
 
 #define MOST 300
 
@@ -29,11 +29,11 @@ static void count(void *arg, uint32_t thread, int64_t begin, int64_t end)
     c->small[thread] = c->small[thread] || begin >= end || (end - begin < c->grain && !last);
 }
 
-static void check_round(struct vec_pool_of_threads *t, uint32_t threads, int64_t n, int64_t grain)
+static void check_round(struct nuc_threads *t, uint32_t threads, int64_t n, int64_t grain)
 {
     struct counted c = {.n = n, .grain = grain, .threads = threads};
 
-    vec_threads_run(t, count, &c, n, grain);
+    nuc_threads_run(t, count, &c, n, grain);
     for (int64_t i = 0; i < MOST; i++)
         assert_int_equal(c.times[i], i < n ? 1 : 0);
     for (uint32_t k = 0; k < threads; k++)
@@ -44,11 +44,11 @@ static void all_is_done_once(void **state)
 {
     for (uint32_t threads = 1; threads <= 5; threads++) {
         for (int spin = 0; spin <= 1; spin++) {
-            struct vec_pool_of_threads *t = vec_threads_new(threads, spin != 0);
+            struct nuc_threads *t = nuc_threads_new(threads, spin != 0);
             assert_non_null(t);
             for (int round = 0; round < 600; round++)
                 check_round(t, threads, round % MOST, 1 + round % 7);
-            vec_threads_free(t);
+            nuc_threads_free(t);
         }
     }
 }
@@ -59,7 +59,7 @@ static void sleepers_wake(void **state)
     const struct timespec pause = {.tv_nsec = 500000};
 
     for (int set = 0; set < 4; set++) {
-        struct vec_pool_of_threads *t = vec_threads_new(3, set % 2 == 0);
+        struct nuc_threads *t = nuc_threads_new(3, set % 2 == 0);
         assert_non_null(t);
         for (int round = 0; round < 30; round++) {
             nanosleep(&pause, NULL);
@@ -68,7 +68,7 @@ static void sleepers_wake(void **state)
         }
         if (set < 2)
             nanosleep(&pause, NULL);
-        vec_threads_free(t);
+        nuc_threads_free(t);
     }
 }
 
@@ -89,15 +89,13 @@ static void meet(void *arg, uint32_t thread, int64_t begin, int64_t end)
 
 static void workers_take_part(void **state)
 {
-    for (int spin = 0; spin <= 1; spin++) {
-        struct vec_pool_of_threads *t = vec_threads_new(2, spin != 0);
+    for (int set = 0; set < 40; set++) {
+        struct nuc_threads *t = nuc_threads_new(2, set % 2 != 0);
+        struct meeting m = {0};
         assert_non_null(t);
-        for (int round = 0; round < 20; round++) {
-            struct meeting m = {0};
-            vec_threads_run(t, meet, &m, 2, 1);
-            assert_int_equal(m.arrived, 2);
-        }
-        vec_threads_free(t);
+        nuc_threads_run(t, meet, &m, 2, 1);
+        assert_int_equal(m.arrived, 2);
+        nuc_threads_free(t);
     }
 }
 
