@@ -17,6 +17,9 @@
 /* Steps from where a key should be in an index to where it is. By chance there are some hundreds in a million. */
 #define MOST_COLLISIONS 4096u
 
+/* Strings that are looked for among those before: keys and words of a schema are the same again and again. */
+#define KNOWN_STRINGS 1024u
+
 /* ---- memory ---- */
 
 /* Memory that is given back before the arena goes. */
@@ -68,10 +71,13 @@ void nuc_json_text_close(struct nuc_json_text *t)
 
 /* ---- parsing ---- */
 
+/* What was read moves to the front of the text, where it takes less: strings once, no space and no punctuation. */
 struct parser {
     struct nuc_json_text *t;
     char *at, *end;
+    char *out; /* the end of what was moved, never beyond what is read next */
     int line;
+    uint32_t known[KNOWN_STRINGS]; /* by a hash: where one is, 0: none; a later one takes its place */
 };
 
 static bool wrong(struct parser *p, const char *what)
@@ -112,6 +118,16 @@ static size_t most_tokens(const struct nuc_json_text *t)
             count += 3;
     }
     return count;
+}
+
+/* The first character of what comes next, with what follows it up to p->at, moves. */
+static uint32_t place(struct parser *p, const char *from, size_t length)
+{
+    uint32_t place = (uint32_t)(p->out - p->t->text);
+
+    memmove(p->out, from, length);
+    p->out += length;
+    return place;
 }
 
 static uint32_t add_token(struct parser *p, uint32_t token)
@@ -218,14 +234,34 @@ static bool escape(struct parser *p, char **to)
     return true;
 }
 
+/* A string of `length` at `from`, of which there is one already, or which moves. Returns its place. */
+static uint32_t place_string(struct parser *p, const char *from, size_t length)
+{
+    char *text = p->t->text;
+    uint32_t hash = (uint32_t)length;
+
+    if (length > 0)
+        hash = ((hash * 31 + (uint8_t)from[0]) * 31 + (uint8_t)from[length / 2]) * 31 + (uint8_t)from[length - 1];
+    uint32_t *known = &p->known[hash % KNOWN_STRINGS];
+    if (*known != 0 && memcmp(text + *known, from - 1, length + 2) == 0)
+        return *known;
+    memmove(p->out, from - 1, length + 2);
+    uint32_t place = (uint32_t)(p->out - text);
+    *known = place;
+    p->out += length + 2;
+    return place;
+}
+
 static bool is_simple(char c)
 {
     return (uint8_t)c >= 0x20 && (uint8_t)c < 0x80 && c != '"' && c != '\\';
 }
 
-/* p->at is behind the quotation mark. */
-static bool string(struct parser *p)
+/* p->at is behind the quotation mark. The place of the string is that of the token. */
+static bool string(struct parser *p, uint32_t token)
 {
+    const char *from = p->at;
+
     while (p->at < p->end && is_simple(*p->at))
         p->at++;
     for (char *to = p->at; p->at < p->end;) {
@@ -233,6 +269,7 @@ static bool string(struct parser *p)
         if (*p->at == '"') {
             p->at++;
             *to = '\0';
+            p->t->tokens[token] = place_string(p, from, (size_t)(to - from));
             return true;
         }
         if (*p->at == '\\') {
@@ -442,9 +479,9 @@ static bool value(struct parser *p, unsigned depth);
 
 static bool key(struct parser *p)
 {
-    skip_space(p);
-    add_token(p, (uint32_t)(p->at - p->t->text));
-    if (!take(p, '"') || !string(p))
+    const uint32_t token = add_token(p, 0);
+
+    if (!take(p, '"') || !string(p, token))
         return wrong(p, "a key in quotation marks is missing");
     return take(p, ':') || wrong(p, "':' expected");
 }
@@ -457,8 +494,9 @@ static bool value(struct parser *p, unsigned depth)
     skip_space(p);
     if (p->at == p->end)
         return wrong(p, "premature end of input");
-    const uint32_t token = add_token(p, (uint32_t)(p->at - p->t->text));
-    switch (*p->at) {
+    const uint32_t token = add_token(p, 0);
+    const char *from = p->at;
+    switch (*from) {
     case '{':
     case '[':
         p->at++;
@@ -468,7 +506,7 @@ static bool value(struct parser *p, unsigned depth)
         uint32_t count = 0;
         if (depth == MOST_DEPTH)
             return wrong(p, "maximum parsing depth reached");
-        p->t->tokens[token] |= MARK;
+        p->t->tokens[token] = MARK | place(p, from, 1);
         add_token(p, 0);
         add_token(p, 0);
         if (take(p, close))
@@ -481,8 +519,7 @@ static bool value(struct parser *p, unsigned depth)
         return take(p, close) ? finish(p, token, is_object, count) : wrong(p, "',' or a closing bracket expected");
     case '"':
         p->at++;
-        good = string(p);
-        break;
+        return string(p, token);
     case 't':
         good = word(p, "true");
         break;
@@ -493,15 +530,27 @@ static bool value(struct parser *p, unsigned depth)
         good = word(p, "null");
         break;
     default:
-        good = *p->at == '-' || (*p->at >= '0' && *p->at <= '9') ? number(p) : wrong(p, "invalid token");
+        good = *from == '-' || (*from >= '0' && *from <= '9') ? number(p) : wrong(p, "invalid token");
         break;
     }
+    p->t->tokens[token] = place(p, from, (size_t)(p->at - from) + 1);
     return good;
+}
+
+/* What nothing was moved to is given back. */
+static void shrink(struct nuc_json_text *t, size_t size)
+{
+    char *text = allocate(t->cx, size);
+
+    memcpy(text, t->text, size);
+    give_back(t->cx, t->text);
+    t->text = text;
+    t->size = size;
 }
 
 bool nuc_json_text_parse(struct nuc_json_text *t)
 {
-    struct parser p = {t, t->text, t->text + t->size, 1};
+    struct parser p = {.t = t, .at = t->text, .end = t->text + t->size, .out = t->text, .line = 1};
 
     assert(t->size < MARK);
     t->text[t->size] = '\0';
@@ -513,7 +562,10 @@ bool nuc_json_text_parse(struct nuc_json_text *t)
     if (!value(&p, 0))
         return false;
     skip_space(&p);
-    return p.at == p.end || wrong(&p, "end of file expected");
+    if (p.at < p.end)
+        return wrong(&p, "end of file expected");
+    shrink(t, (size_t)(p.out - t->text));
+    return true;
 }
 
 /* ---- reading ---- */
