@@ -220,7 +220,7 @@ struct nuc_lt_model *nuc_lower_partition(struct nuc_graph *g, const struct nuc_p
     l.b->target = l.options.target;
     l.b->flavor = l.options.flavor;
     const size_t n_values = (size_t)p->n_constants + p->n_inputs + p->n_nodes;
-    nuc_ltb_reserve(l.b, n_values + n_values / 8); /* lists and transposes come in addition */
+    nuc_ltb_reserve(l.b, n_values); /* lists and transposes take the place of scales and zero points */
     nuc_index_reserve(g->cx, &l.tensors, n_values);
     nuc_lower_add_values(&l, p->constants, p->n_constants);
     nuc_lower_add_values(&l, p->inputs, p->n_inputs);

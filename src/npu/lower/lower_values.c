@@ -68,10 +68,20 @@ static void add_value(struct nuc_lowering *l, const struct nuc_node *node, uint3
         nuc_index_add(l->cx, &l->tensors, nuc_index_number(node->id), (uint32_t)tensor);
 }
 
+/* Scales and zero points are no values of a LiteRT model. */
+static bool is_parameter(const struct nuc_node *node)
+{
+    bool all = node->n_users > 0 && nuc_is_static(node);
+
+    for (uint32_t i = 0; i < node->n_users && all; i++)
+        all = nuc_is_quantization(node->users[i]) && nuc_arg_node(node->users[i], NUC_SELF) != node;
+    return all;
+}
+
 void nuc_lower_add_values(struct nuc_lowering *l, struct nuc_node *const *nodes, uint32_t count)
 {
     for (uint32_t i = 0; i < count; i++) {
-        if (tensor_of(l, nodes[i]) >= 0)
+        if (tensor_of(l, nodes[i]) >= 0 || is_parameter(nodes[i]))
             continue;
         for (uint32_t k = 0; k < nodes[i]->n_vals; k++)
             add_value(l, nodes[i], k);

@@ -540,7 +540,10 @@ struct nuc_partitions *nuc_partition_graph(struct nuc_graph *g, const struct nuc
     struct nuc_partitions *out = p.out;
     out->n_by_id = p.g->next_id;
     out->by_id = nuc_alloc_array(p.g->cx, out->n_by_id, sizeof *out->by_id);
-    out->decisions = nuc_alloc_array(p.g->cx, p.g->n_nodes, sizeof *out->decisions);
+    uint32_t n_calls = 0;
+    for (const struct nuc_node *n = g->first; n != NULL; n = n->next)
+        n_calls += nuc_is_call(n);
+    out->decisions = nuc_alloc_array(p.g->cx, n_calls, sizeof *out->decisions);
     p.not_delegated = nuc_not_delegated_new(g, o);
     for (struct nuc_node *n = p.g->first; n != NULL; n = n->next) {
         if (!nuc_is_call(n))
