@@ -284,11 +284,12 @@ static struct nuc_node *attend(struct attention *a)
         x = with_mask(a, NUC_OP_ADD, x, a->mask);
     a->scores = x;
     a->weights = nuc_emit(g, node, NUC_OP_SOFTMAX, node, NUC_ARGS(x, -1));
-    x = nuc_insert_reshaped(g, node, a->weights, grouped, 3);
+    x = a->alive == NULL ? a->weights : with_mask(a, NUC_OP_MUL, a->weights, a->alive);
+    x = nuc_insert_reshaped(g, node, x, grouped, 3);
     x = nuc_insert_binary(g, node, NUC_OP_BMM, x, v);
     if (group > 1)
         x = nuc_insert_reshaped(g, node, x, (const int64_t[]){a->batch, a->rows, a->width}, 3);
-    return a->alive == NULL ? x : with_mask(a, NUC_OP_MUL, x, a->alive);
+    return x;
 }
 
 /* The result with the dimensions in front as they were. */

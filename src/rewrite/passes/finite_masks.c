@@ -383,12 +383,28 @@ static struct nuc_node *joined(struct sum *s, const struct terms *t, struct nuc_
 
 /* ---- rows that are hidden as a whole ---- */
 
+/* Of a mask that a condition chooses, whether each row has a place that it leaves; NULL: of another one. */
+static struct nuc_node *any_left(struct sum *s, const struct nuc_node *mask)
+{
+    uint32_t far = nuc_far_choice(s->g, mask);
+    struct nuc_node *left = far == NUC_NO_ARG ? NULL : nuc_operand(s->g, mask, NUC_ARG(WHERE, condition));
+
+    if (left == NULL || left->vals[0].dtype != NUC_BOOL || left->vals[0].rank < s->columns_from_end)
+        return NULL;
+    if (far == NUC_ARG(WHERE, self))
+        left = nuc_insert_unary(s->g, s->before, NUC_OP_LOGICAL_NOT, left);
+    const int64_t dim[1] = {-(int64_t)s->columns_from_end};
+    return nuc_emit(s->g, s->before, NUC_OP_ANY_DIMS, s->before,
+                    NUC_ARGS(left, nuc_ints_arg(dim, 1), nuc_bool_arg(true)));
+}
+
 /*
  * float 1 for rows of which masks leave something, 0 for others: [.., 1], broadcasts to the rows of the sum. NULL: not
  * known here, or 1 in any case.
  */
 static struct nuc_node *rows_left(struct sum *s, const struct terms *t)
 {
+    const struct nuc_node *mask = NULL; /* the last one */
     uint32_t n_hiding = 0, n_open = 0;
     bool moves = false;
 
@@ -396,9 +412,13 @@ static struct nuc_node *rows_left(struct sum *s, const struct terms *t)
         n_hiding += t->at[i].mask == NUC_MASK_HIDES;
         n_open += t->at[i].mask == NUC_MASK_OPEN;
         moves = moves || (t->at[i].mask != NUC_MASK_NONE && !nuc_is_static(t->at[i].value));
+        mask = t->at[i].mask != NUC_MASK_NONE ? t->at[i].value : mask;
     }
     if (n_open > 1 || (n_open == 1 && n_hiding > 0) || !moves)
         return NULL;
+    struct nuc_node *any = n_hiding == 1 && n_open == 0 ? any_left(s, mask) : NULL;
+    if (any != NULL)
+        return nuc_insert_cast(s->g, s->before, any, NUC_F32);
     const int64_t dim[1] = {-(int64_t)s->columns_from_end};
     struct nuc_node *most =
         nuc_emit(s->g, s->before, NUC_OP_AMAX, s->before,
