@@ -39,8 +39,9 @@
  * Requantization of 16 outputs and their zero point, in the first of five forms that is exact for all of them. Results
  * that are clamped to the zero point or more are said to be rectified.
  *
- * VEC_LINE: v * scale + offset in float, rounded once, to a whole number: the offset has 3 * 2^22, whose unit is 1.
- * What it lacks behind the point the bias has (vec_params_bend). Of rectified results, for multipliers of enough bits.
+ * VEC_LINE: v * scale + offset in float, rounded once, to a whole number: the offset has 3 * 2^22, whose unit is 1. The
+ * bias has the bits of that float, so that those of a sum are 3 * 2^22 + v, and what the offset lacks behind the point
+ * (vec_params_bend). Of rectified results, for multipliers of enough bits.
  *
  * VEC_BENT: that, and another line below `left`, which is 0 with the bias: `away` is added, the offset is another one.
  *
@@ -56,7 +57,8 @@
  */
 enum vec_form { VEC_LINE, VEC_BENT, VEC_SHORT, VEC_BOUNDED, VEC_ANY };
 
-#define VEC_MAGIC 12582912.0f     /* 3 * 2^22: the bits of floats near it count up by 1 */
+#define VEC_MAGIC_WHOLE INT64_C(12582912) /* 3 * 2^22: the bits of floats near it count up by 1 */
+#define VEC_MAGIC ((float)VEC_MAGIC_WHOLE)
 #define VEC_MAGIC_BITS 0x4B400000 /* its own */
 
 struct vec_params {

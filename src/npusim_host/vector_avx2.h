@@ -102,7 +102,7 @@ static inline struct vec_scale vec_scale_load(const struct vec_params *p, int32_
 /* Multiplier and shift are scale and offset. */
 static inline __m256i vec_on_line(__m256i v, __m256i scale, __m256i offset)
 {
-    __m256 r = _mm256_fmadd_ps(_mm256_cvtepi32_ps(v), _mm256_castsi256_ps(scale), _mm256_castsi256_ps(offset));
+    __m256 r = _mm256_fmadd_ps(_mm256_castsi256_ps(v), _mm256_castsi256_ps(scale), _mm256_castsi256_ps(offset));
 
     return _mm256_sub_epi32(_mm256_castps_si256(r), _mm256_set1_epi32(VEC_MAGIC_BITS));
 }

@@ -90,7 +90,7 @@ static inline struct vec_scale vec_scale_load(const struct vec_params *p, int32_
 static inline vec_i32 vec_on_line(vec_i32 v, __m512i scale, __m512i offset)
 {
     return _mm512_castps_si512(
-        _mm512_fmadd_ps(_mm512_cvtepi32_ps(v), _mm512_castsi512_ps(scale), _mm512_castsi512_ps(offset)));
+        _mm512_fmadd_ps(_mm512_castsi512_ps(v), _mm512_castsi512_ps(scale), _mm512_castsi512_ps(offset)));
 }
 
 #define VEC_WORDS 1 /* requantized results are the lower words of their lanes */

@@ -139,7 +139,7 @@ bool vec_product_is_lines(struct vec_lines *l, const struct nuc_mc_binary *e)
     return true;
 }
 
-/* Lines of VEC_BENT: round((v + shift) * weight / 2^bits) less whole, from 0 on and below it. */
+/* Lines of VEC_BENT: round((v + shift + VEC_MAGIC) * weight / 2^bits) less whole, from 0 on and below it. */
 struct bend {
     int32_t bits;
     int64_t weight, shift[2], whole[2];
@@ -158,6 +158,7 @@ static int64_t first_multiple(int64_t a, int64_t m, int64_t first, int64_t last)
 }
 
 #define EXACT ((int64_t)1 << 24) /* whole numbers up to it are floats */
+#define NEAR ((int64_t)1 << 22)  /* as far from VEC_MAGIC floats are 1 apart */
 
 /*
  * The shift of a line whose weight is given. least: accumulators from which on results are `from`, `from + 1`, ... With
@@ -166,9 +167,11 @@ static int64_t first_multiple(int64_t a, int64_t m, int64_t first, int64_t last)
  */
 static bool find_shift(struct bend *b, int side, const int64_t *least, int32_t n, int32_t from)
 {
-    int64_t low = INT64_MIN, high = INT64_MAX, one = (int64_t)1 << b->bits, less = 0;
+    int64_t low = INT64_MIN, high = INT64_MAX, one = (int64_t)1 << b->bits;
+    int64_t magic = VEC_MAGIC_WHOLE * b->weight, less = 0;
 
-    b->shift[side] = b->whole[side] = 0;
+    b->shift[side] = 0;
+    b->whole[side] = magic / one;
     if (n <= 0)
         return true;
     for (int32_t i = 0; i < n; i++) {
@@ -180,12 +183,13 @@ static bool find_shift(struct bend *b, int side, const int64_t *least, int32_t n
     }
     if (high - low < 2 || low <= -one || high >= one)
         return false;
-    if (high <= 0)
-        less = 1;
-    if (low >= 0 || high <= 0)
-        b->shift[side] = first_multiple(b->weight, one, low + 1 + less * one, high - 1 + less * one);
-    b->whole[side] = b->shift[side] * b->weight / one + less;
-    return b->shift[side] >= 0 && least[n - 1] + b->shift[side] < EXACT && least[0] > -EXACT;
+    low -= magic % one;
+    for (high -= magic % one; high <= 0; high += one, low += one)
+        less++;
+    if (low >= 0)
+        b->shift[side] = first_multiple(b->weight, one, low + 1, high - 1);
+    b->whole[side] = b->shift[side] * b->weight / one + less + magic / one;
+    return b->shift[side] >= 0 && least[n - 1] + b->shift[side] < NEAR && least[0] > -NEAR;
 }
 
 /* The least accumulator whose result is `k` above the zero point. */
@@ -220,6 +224,17 @@ static bool find_bend(struct bend *b, const struct vec_output *o, int32_t multip
     return false;
 }
 
+/* Whether results of accumulators up to `bound` stay inside words: those that are not near grow. */
+static bool stays_in_words(const struct bend *b, int64_t bound)
+{
+    int64_t shift = b->shift[0] > b->shift[1] ? b->shift[0] : b->shift[1];
+    int32_t bits = (int32_t)(VEC_MAGIC_BITS + bound + shift);
+    float largest;
+
+    memcpy(&largest, &bits, sizeof largest);
+    return ldexp(((double)largest - (double)VEC_MAGIC) * (double)b->weight, -b->bits) < VEC_WORD;
+}
+
 bool vec_params_bend(struct vec_params *p, const struct vec_output *o, int32_t *bias)
 {
     struct bend bends[VEC_LANES] = {{0}};
@@ -228,7 +243,8 @@ bool vec_params_bend(struct vec_params *p, const struct vec_output *o, int32_t *
         struct bend *b = &bends[i];
         if (i > 0 && p->multiplier[i] == p->multiplier[i - 1] && p->right[i] == p->right[i - 1])
             *b = b[-1];
-        else if (p->multiplier[i] != 0 && !find_bend(b, o, p->multiplier[i], p->right[i]))
+        else if (p->multiplier[i] != 0 &&
+                 !(find_bend(b, o, p->multiplier[i], p->right[i]) && stays_in_words(b, p->bound)))
             return false;
     }
     for (int32_t i = 0; i < VEC_LANES; i++) {
@@ -236,9 +252,9 @@ bool vec_params_bend(struct vec_params *p, const struct vec_output *o, int32_t *
         p->scale[i] = (float)ldexp((double)b->weight, -b->bits);
         p->offset[i] = VEC_MAGIC + (float)(o->zero - b->whole[0]);
         p->offset_below[i] = VEC_MAGIC + (float)(o->zero - b->whole[1]);
-        p->left[i] = (int32_t)b->shift[0];
+        p->left[i] = (int32_t)(VEC_MAGIC_BITS + b->shift[0]);
         p->away[i] = (int32_t)(b->shift[1] - b->shift[0]);
-        bias[i] = (int32_t)((uint32_t)bias[i] + (uint32_t)b->shift[0]);
+        bias[i] = (int32_t)((uint32_t)bias[i] + (uint32_t)p->left[i]);
     }
     p->form = (int8_t)o->low >= o->zero ? VEC_LINE : VEC_BENT;
     return true;

@@ -336,10 +336,11 @@ static void ties_are_not_linear(void **state)
 static int32_t bent_value(const struct vec_params *p, const struct vec_output *o, int32_t lane, int32_t v)
 {
     bool below = p->form == VEC_BENT && v < p->left[lane];
-    float r =
-        fmaf((float)(v + (below ? p->away[lane] : 0)), p->scale[lane], below ? p->offset_below[lane] : p->offset[lane]);
-    int32_t bits;
+    int32_t bits = v + (below ? p->away[lane] : 0);
+    float r;
 
+    memcpy(&r, &bits, sizeof r);
+    r = fmaf(r, p->scale[lane], below ? p->offset_below[lane] : p->offset[lane]);
     memcpy(&bits, &r, sizeof bits);
     return nuc_clamp_i32(bits - VEC_MAGIC_BITS, (int8_t)o->low, (int8_t)o->high);
 }
@@ -356,12 +357,13 @@ static void requantizations_are_lines(void **state)
         const struct vec_output o = vec_output_of(zero, low, range(&g, low, INT8_MAX));
         const struct nuc_multiplier m = {(int32_t)((1u << 30) + random_bits(&g) * 64u % (1u << 30)), -range(&g, 4, 9)};
         struct vec_params p = {.form = VEC_ANY};
-        assert_true(vec_params_set(&p, lane, 1 << 20, m.multiplier, m.shift));
+        int32_t bound = 1 << (14 - m.shift); /* up to twice as far from 0 as floats are 1 apart */
+        assert_true(vec_params_set(&p, lane, (uint64_t)bound, m.multiplier, m.shift));
         if (!vec_params_bend(&p, &o, bias))
             continue;
         assert_int_equal(p.form, low >= zero ? VEC_LINE : VEC_BENT);
         found++;
-        for (int32_t v = -(1 << 18); v < 1 << 18; v++) {
+        for (int32_t v = -bound; v <= bound; v += v < -(1 << 18) || v >= 1 << 18 ? 101 : 1) {
             int32_t wanted = nuc_clamp_i32(nuc_requantize(v, m) + zero, low, (int8_t)o.high);
             if (bent_value(&p, &o, lane, v + bias[lane]) != wanted)
                 fail_msg("%d of %d, %d gives not %d", v, m.multiplier, m.shift, wanted);
