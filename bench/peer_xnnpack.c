@@ -1,9 +1,8 @@
 /*
  * A peer for `bench --peer` (README.md): peer_xnnpack MODEL.tflite INPUT OUTPUT runs an int8 model on XNNPACK. What
- * that does not have in int8, a softmax at the end, is computed in float after it. INSTRUCTIONS=avx2 keeps it from
- * AVX-512.
+ * that does not have in int8 it does by operators that it has: softmax in float, between conversions, and an average of
+ * a part of an image as a depthwise convolution by ones. INSTRUCTIONS=avx2 keeps it from AVX-512.
  */
-#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -21,7 +20,6 @@ struct net {
     char **files; /* model, input, output */
     struct nuc_lt_model *model;
     struct nuc_lt_subgraph *g;
-    const struct nuc_lt_op *softmax; /* NULL: none */
     xnn_subgraph_t graph;
     xnn_runtime_t runtime;
     uint32_t *ids; /* by tensor */
@@ -103,21 +101,61 @@ static enum xnn_status define_conv(struct net *n, const struct nuc_lt_op *op, ui
                                      id_of(n, op, 1), id_of(n, op, 2), to, pad);
 }
 
-/* In int8 it has means of a whole image alone. */
-static enum xnn_status define_pool(struct net *n, const struct nuc_lt_op *op, uint32_t to)
+/* Windows that reach over the border have fewer values than their weights are for. */
+static enum xnn_status define_average(struct net *n, const struct nuc_lt_op *op, uint32_t to)
 {
     const int32_t *in = n->g->tensors[op->inputs[0]].shape, *out = n->g->tensors[op->outputs[0]].shape;
     uint32_t rows = (uint32_t)op->options.pool.filter_h, columns = (uint32_t)op->options.pool.filter_w;
+    uint32_t stride_h = (uint32_t)op->options.pool.stride_h, stride_w = (uint32_t)op->options.pool.stride_w;
+    struct nuc_lt_bounds b = nuc_lt_bounds(op->options.pool.activation);
+    size_t sizes[4] = {1, rows, columns, (size_t)in[3]}, count = sizes[1] * sizes[2] * sizes[3];
+    uint32_t ones = XNN_INVALID_VALUE_ID;
+
+    if (rows == (uint32_t)in[1] && columns == (uint32_t)in[2] && out[1] == 1 && out[2] == 1)
+        return xnn_define_static_reduce(n->graph, xnn_reduce_mean, 2, (const size_t[]){1, 2}, id_of(n, op, 0), to,
+                                        XNN_FLAG_KEEP_DIMS);
+    if (((uint32_t)out[1] - 1) * stride_h + rows > (uint32_t)in[1] ||
+        ((uint32_t)out[2] - 1) * stride_w + columns > (uint32_t)in[2])
+        return xnn_status_unsupported_parameter;
+    int8_t *one = nuc_alloc(n->cx, count + XNN_EXTRA_BYTES);
+    memset(one, 1, count);
+    need(n,
+         xnn_define_quantized_tensor_value(n->graph, xnn_datatype_qint8, 0, 1.0f / (float)(rows * columns), 4, sizes,
+                                           one, XNN_INVALID_VALUE_ID, 0, &ones),
+         "weights of an average");
+    return xnn_define_depthwise_convolution_2d(n->graph, 0, 0, 0, 0, rows, columns, stride_h, stride_w, 1, 1, 1,
+                                               (uint32_t)in[3], b.low, b.high, id_of(n, op, 0), ones,
+                                               XNN_INVALID_VALUE_ID, to, 0);
+}
+
+static enum xnn_status define_max(struct net *n, const struct nuc_lt_op *op, uint32_t to)
+{
     struct nuc_lt_bounds b = nuc_lt_bounds(op->options.pool.activation);
 
-    if (op->code == NUC_LT_MAX_POOL_2D)
-        return xnn_define_max_pooling_2d(n->graph, 0, 0, 0, 0, rows, columns, (uint32_t)op->options.pool.stride_h,
-                                         (uint32_t)op->options.pool.stride_w, 1, 1, b.low, b.high, id_of(n, op, 0), to,
-                                         padding_flag(op->options.pool.padding));
-    if (rows != (uint32_t)in[1] || columns != (uint32_t)in[2] || out[1] != 1 || out[2] != 1)
+    return xnn_define_max_pooling_2d(n->graph, 0, 0, 0, 0, (uint32_t)op->options.pool.filter_h,
+                                     (uint32_t)op->options.pool.filter_w, (uint32_t)op->options.pool.stride_h,
+                                     (uint32_t)op->options.pool.stride_w, 1, 1, b.low, b.high, id_of(n, op, 0), to,
+                                     padding_flag(op->options.pool.padding));
+}
+
+static enum xnn_status define_softmax(struct net *n, const struct nuc_lt_op *op, uint32_t to)
+{
+    const struct nuc_lt_tensor *in = &n->g->tensors[op->inputs[0]];
+    uint32_t ids[2];
+    size_t sizes[NUC_MAX_RANK];
+
+    if (op->options.softmax.beta != 1.0f)
         return xnn_status_unsupported_parameter;
-    return xnn_define_static_reduce(n->graph, xnn_reduce_mean, 2, (const size_t[]){1, 2}, id_of(n, op, 0), to,
-                                    XNN_FLAG_KEEP_DIMS);
+    for (uint32_t i = 0; i < in->rank; i++)
+        sizes[i] = (size_t)in->shape[i];
+    for (int i = 0; i < 2; i++)
+        need(n,
+             xnn_define_tensor_value(n->graph, xnn_datatype_fp32, in->rank, sizes, NULL, XNN_INVALID_VALUE_ID, 0,
+                                     &ids[i]),
+             "values of a softmax");
+    need(n, xnn_define_unary(n->graph, xnn_unary_convert, NULL, id_of(n, op, 0), ids[0], 0), "a conversion");
+    need(n, xnn_define_softmax(n->graph, ids[0], ids[1], 0), "a softmax");
+    return xnn_define_unary(n->graph, xnn_unary_convert, NULL, ids[1], to, 0);
 }
 
 static enum xnn_status define(struct net *n, const struct nuc_lt_op *op)
@@ -140,8 +178,11 @@ static enum xnn_status define(struct net *n, const struct nuc_lt_op *op)
         return xnn_define_binary(n->graph, xnn_binary_add, &(struct xnn_binary_params){b.low, b.high}, from,
                                  id_of(n, op, 1), to, 0);
     case NUC_LT_MAX_POOL_2D:
+        return define_max(n, op, to);
     case NUC_LT_AVERAGE_POOL_2D:
-        return define_pool(n, op, to);
+        return define_average(n, op, to);
+    case NUC_LT_SOFTMAX:
+        return define_softmax(n, op, to);
     case NUC_LT_RESHAPE:
         for (uint32_t i = 0; i < out->rank; i++)
             sizes[i] = (size_t)out->shape[i];
@@ -168,10 +209,6 @@ static void open_net(struct net *n, pthreadpool_t threads)
     n->model = nuc_lt_read(n->cx, n->files[0], nuc_read_file(n->cx, n->files[0]));
     n->g = &n->model->subgraphs[0];
     n->ids = nuc_alloc_array(n->cx, n->g->n_tensors, sizeof *n->ids);
-    if (n->g->n_ops > 0 && n->g->ops[n->g->n_ops - 1].code == NUC_LT_SOFTMAX) {
-        n->softmax = &n->g->ops[--n->g->n_ops];
-        n->g->outputs[0] = n->softmax->inputs[0];
-    }
     choose_instructions();
     need(n, xnn_initialize(NULL), "this machine");
     need(n, xnn_create_subgraph(n->g->n_inputs + n->g->n_outputs, 0, &n->graph), "a graph");
@@ -187,22 +224,6 @@ static size_t bytes_of(const struct net *n, int32_t tensor)
     const struct nuc_lt_tensor *t = &n->g->tensors[tensor];
 
     return (size_t)nuc_lt_elements(t) * nuc_dtype_size(t->dtype);
-}
-
-/* Of one row, in place. */
-static void softmax(const struct net *n, int8_t *values)
-{
-    const struct nuc_lt_tensor *in = &n->g->tensors[n->softmax->inputs[0]];
-    size_t count = bytes_of(n, n->softmax->inputs[0]);
-    float scale = in->quant.scale[0] * n->softmax->options.softmax.beta, sum = 0;
-    int32_t most = INT8_MIN;
-
-    for (size_t i = 0; i < count; i++)
-        most = values[i] > most ? values[i] : most;
-    for (size_t i = 0; i < count; i++)
-        sum += expf(scale * (float)(values[i] - most));
-    for (size_t i = 0; i < count; i++)
-        values[i] = (int8_t)fminf(rintf(expf(scale * (float)(values[i] - most)) / sum * 256.0f) - 128.0f, 127.0f);
 }
 
 /* All inputs of the file; a line with the time of each. */
@@ -228,8 +249,6 @@ static void run(struct nuc_context *cx, void *arg)
             memcpy(borders[i].data, in.data + at, bytes_of(n, n->g->inputs[i]));
         double start = nuc_seconds();
         need(n, xnn_invoke_runtime(n->runtime), "to run");
-        if (n->softmax)
-            softmax(n, borders[n_inputs].data);
         printf("inference %.3f\n", (nuc_seconds() - start) * 1e6);
         for (uint32_t i = n_inputs; i < n_borders; written += bytes_of(n, n->g->outputs[i++ - n_inputs]))
             memcpy(out + written, borders[i].data, bytes_of(n, n->g->outputs[i - n_inputs]));
