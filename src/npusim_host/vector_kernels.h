@@ -835,7 +835,7 @@ static void vec_pair(int8_t *to, ptrdiff_t pitch, struct vec_line a, struct vec_
     }
 }
 
-#define VEC_SUMMED_ROWS 256 /* whose sums 16 bits hold */
+#define VEC_SUMMED_ROWS 64 /* whose sums 16 bits hold, and which the nearest cache keeps */
 
 /* Adds `rows` of as many channels to their sums. words: how they are widened. */
 #define VEC_SUM_OF(channels, words)                                                                                    \

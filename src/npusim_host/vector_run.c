@@ -440,7 +440,7 @@ void vec_run_pool(const struct vec_machine *v, const struct nuc_mc_pool *p, bool
               vectors * ((int64_t)p->k_h * p->k_w + VEC_STEPS_REQUANT));
 }
 
-#define REDUCED_BLOCK 64
+#define REDUCED_BLOCK 512      /* values next to each other that are summed together */
 #define MOST_REDUCED (1 << 23) /* sums of as many int8 stay inside 31 bits */
 
 static int64_t reduced_count(const struct nuc_mc_reduce *d)
@@ -466,7 +466,7 @@ static void reduce_block(const struct vec_machine *v, const struct nuc_mc_reduce
     struct npu_walk walk = {.rank = last, .shape = d->reduced_shape};
     int64_t at = 0, unused = 0;
 
-    for (int32_t i = 0; i < REDUCED_BLOCK; i++)
+    for (int32_t i = 0; i < vec_up(n, VEC_LANES) * VEC_LANES; i++)
         sum[i] = start;
     do {
         v->isa->sum_rows(in + at, d->reduced_stride[last], d->reduced_shape[last], n, sum);
@@ -517,23 +517,24 @@ void vec_run_reduce(const struct vec_machine *v, const struct nuc_mc_reduce *red
     } while (npu_step(&walk, &at, d->stride, &unused, none));
 }
 
+#define LARGEST_BLOCK 64
 #define LONG_SOFTMAX 256 /* values: with more of them a table of all outputs pays */
 
-/* The largest of `n`, REDUCED_BLOCK at a time as a pool of them has it. */
+/* The largest of `n`, LARGEST_BLOCK at a time as a pool of them has it. */
 static int32_t largest_of(const struct vec_isa *isa, const int8_t *in, int32_t n)
 {
-    int8_t most[REDUCED_BLOCK];
+    int8_t most[LARGEST_BLOCK];
     struct vec_pool w = {.rows = 1,
-                         .columns = n / REDUCED_BLOCK,
-                         .channels = REDUCED_BLOCK,
-                         .pixel = REDUCED_BLOCK,
+                         .columns = n / LARGEST_BLOCK,
+                         .channels = LARGEST_BLOCK,
+                         .pixel = LARGEST_BLOCK,
                          .output = vec_output_of(0, INT8_MIN, INT8_MAX)};
     int32_t largest = INT8_MIN;
 
     isa->maximum(&w, in, most);
-    for (int32_t i = 0; i < REDUCED_BLOCK; i++)
+    for (int32_t i = 0; i < LARGEST_BLOCK; i++)
         largest = most[i] > largest ? most[i] : largest;
-    for (int32_t i = w.columns * REDUCED_BLOCK; i < n; i++)
+    for (int32_t i = w.columns * LARGEST_BLOCK; i < n; i++)
         largest = in[i] > largest ? in[i] : largest;
     return largest;
 }
