@@ -32,7 +32,7 @@
 #ifdef __clang__
 #define VEC_UNROLL _Pragma("clang loop unroll(full)")
 #else
-#define VEC_UNROLL _Pragma("GCC unroll 16")
+#define VEC_UNROLL _Pragma("GCC unroll 18")
 #endif
 
 /*
@@ -100,6 +100,7 @@ struct vec_gemm {
     int32_t params_step;             /* 1, or 0: blocks share them */
     size_t block_bytes;              /* of weights */
     int32_t segments, run, columns;
+    int32_t taps;          /* of a run, if they are whole groups of four and `pixel` apart; else 1 */
     bool staged;           /* inputs have the kernels' offset already */
     const int32_t *addend; /* of each pixel, to all its sums; NULL: 0 */
     ptrdiff_t pixel, out_pixel;

@@ -154,11 +154,15 @@ VEC_INLINE void vec_finish_pixel(const struct vec_gemm *g, vec_i32 *acc, const i
         vec_store_row(acc + j, &g->output, out + j * VEC_LANES, g->columns - j * VEC_LANES);
 }
 
-/* The first blocks of `pixels`, of 16 columns each: their accumulators stay in registers over the whole window. */
+/*
+ * The first blocks of `pixels`, of 16 columns each: their accumulators stay in registers over the whole window. Runs
+ * are of `taps` that are a pixel apart, so that what is read of one serves as many pixels.
+ */
 VEC_INLINE void vec_tile(const struct vec_gemm *g, const int8_t *const *segment, ptrdiff_t at, const int pixels,
-                         const int blocks, const bool staged, int8_t *out)
+                         const int blocks, const int taps, const bool staged, int8_t *out)
 {
     vec_i32 acc[16][8], result[8][16];
+    const size_t step = VEC_BLOCK_WEIGHTS / VEC_VECTORS, tap = step * (size_t)(taps > 1 ? g->run / taps : 0);
     const uint8_t *w = g->weights;
 
     VEC_UNROLL
@@ -178,17 +182,22 @@ VEC_INLINE void vec_tile(const struct vec_gemm *g, const int8_t *const *segment,
     }
     for (int32_t s = 0; s < g->segments; s++) {
         const int8_t *x = segment[s] + at;
-        for (int32_t k = 0; k < g->run; k++) {
+        for (int32_t k = 0; k < g->run; k += taps, x += VEC_DEPTH, w += step) {
             VEC_UNROLL
-            for (int i = 0; i < pixels; i++) {
+            for (int i = 0; i < pixels + taps - 1; i++) {
                 vec_x inputs = staged ? vec_staged_inputs(x + i * g->pixel) : vec_inputs(x + i * g->pixel);
                 VEC_UNROLL
-                for (int j = 0; j < blocks; j++)
-                    acc[i][j] = vec_dot(acc[i][j], inputs, w + (size_t)j * g->block_bytes);
+                for (int t = 0; t < taps; t++) {
+                    VEC_UNROLL
+                    for (int j = 0; j < blocks; j++) {
+                        if (i >= t && i - t < pixels)
+                            acc[i - t][j] =
+                                vec_dot(acc[i - t][j], inputs, w + (size_t)t * tap + (size_t)j * g->block_bytes);
+                    }
+                }
             }
-            x += VEC_DEPTH;
-            w += VEC_BLOCK_WEIGHTS / VEC_VECTORS;
         }
+        w += (size_t)(taps - 1) * tap;
     }
     if (pixels == 1 && blocks == VEC_TILE_WIDE) {
         vec_finish_pixel(g, acc[0], blocks, out);
@@ -206,10 +215,10 @@ VEC_INLINE void vec_tile(const struct vec_gemm *g, const int8_t *const *segment,
 
 /* `tiles` of as many pixels, one after the other. */
 VEC_INLINE void vec_tiles(const struct vec_gemm *g, const int8_t *const *segment, ptrdiff_t at, const int pixels,
-                          int32_t tiles, const int blocks, const bool staged, int8_t *out)
+                          int32_t tiles, const int blocks, const int taps, const bool staged, int8_t *out)
 {
     for (int32_t t = 0; t < tiles; t++) {
-        vec_tile(g, segment, at, pixels, blocks, staged, out);
+        vec_tile(g, segment, at, pixels, blocks, taps, staged, out);
         at += pixels * g->pixel;
         out += pixels * g->out_pixel;
     }
@@ -229,7 +238,7 @@ static inline struct vec_gemm vec_gemm_from(const struct vec_gemm *g, int32_t fi
 
 #define VEC_TILES_CASE(n)                                                                                              \
     case n:                                                                                                            \
-        vec_tiles(g, segment, at, n, tiles, blocks, staged, out);                                                      \
+        vec_tiles(g, segment, at, n, tiles, blocks, 1, staged, out);                                                   \
         break
 
 /* Tiles of up to 4 pixels, and of up to 8 where there are the registers. */
@@ -275,10 +284,12 @@ static int32_t vec_tiles_long(const struct vec_gemm *g, int32_t first, const int
     int32_t tiles = VEC_TILE_LONG > VEC_TILE_PIXELS ? pixels / VEC_TILE_LONG : 0;
     bool staged = VEC_OFFSET && g->staged;
 
-    if (tiles > 0 && staged)
-        vec_tiles(&own, segment, 0, VEC_TILE_LONG, tiles, 1, true, out);
+    if (tiles > 0 && staged && g->taps == 3)
+        vec_tiles(&own, segment, 0, VEC_TILE_LONG, tiles, 1, 3, true, out);
+    else if (tiles > 0 && staged)
+        vec_tiles(&own, segment, 0, VEC_TILE_LONG, tiles, 1, 1, true, out);
     else if (tiles > 0)
-        vec_tiles(&own, segment, 0, VEC_TILE_LONG, tiles, 1, false, out);
+        vec_tiles(&own, segment, 0, VEC_TILE_LONG, tiles, 1, 1, false, out);
     return tiles * VEC_TILE_LONG;
 }
 
@@ -287,9 +298,9 @@ static void vec_tile_wide(const struct vec_gemm *g, int32_t first, const int8_t 
     const struct vec_gemm own = vec_gemm_from(g, first);
 
     if (VEC_OFFSET && g->staged)
-        vec_tile(&own, segment, 0, 1, VEC_TILE_WIDE, true, out);
+        vec_tile(&own, segment, 0, 1, VEC_TILE_WIDE, 1, true, out);
     else
-        vec_tile(&own, segment, 0, 1, VEC_TILE_WIDE, false, out);
+        vec_tile(&own, segment, 0, 1, VEC_TILE_WIDE, 1, false, out);
 }
 
 /* `blocks` of the pixels from `at` on, in tiles of about the same size: 5 and 5 rather than 8 and 2. */

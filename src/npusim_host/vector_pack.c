@@ -326,6 +326,7 @@ static struct vec_plan *plan_dense(const struct vec_isa *isa, const struct nuc_n
     p->rows = (int64_t)c->batches * c->out_h;
     p->window.out_w /= together;
     p->group_in = depth;
+    p->gemm.taps = dense && together == 1 && c->stride_w == 1 && depth % VEC_DEPTH == 0 ? c->k_w : 1;
     p->gemm.pixel = (ptrdiff_t)together * c->stride_w * c->in_c;
     p->gemm.out_pixel = (ptrdiff_t)(together * npu_pitch(c->out_pitch, c->out_c));
     bool stage =

@@ -183,6 +183,23 @@ static inline uint32_t random_pointwise(struct program *p, struct generator *g, 
     return NUC_MC_OP_CONV_2D;
 }
 
+/* Rows of more pixels than a tile has, which read the same pixels with several taps. */
+static inline uint32_t random_wide(struct program *p, struct generator *g, union nuc_mc_record *r, int n)
+{
+    *r = (union nuc_mc_record){.conv = {.stride_h = 1, .stride_w = 1, .dilation_h = 1, .dilation_w = 1, .groups = 1}};
+    struct nuc_mc_conv *v = &r->conv;
+    v->batches = 1;
+    v->in_h = v->out_h = range(g, 1, 3);
+    v->in_w = v->out_w = range(g, 16, 50);
+    v->k_h = range(g, 1, 3);
+    v->k_w = one_of(g, 3, 3, range(g, 2, 5));
+    v->pad_top = v->pad_left = range(g, 0, 1);
+    v->in_c = 4 * range(g, 1, 4);
+    v->out_c = range(g, 1, 50);
+    finish_conv(p, g, v, (uint32_t)(v->out_c * v->k_h * v->k_w * v->in_c));
+    return NUC_MC_OP_CONV_2D;
+}
+
 static inline uint32_t random_depthwise(struct program *p, struct generator *g, union nuc_mc_record *r, int n)
 {
     *r = (union nuc_mc_record){.conv = {.batches = 0}};

@@ -232,7 +232,7 @@ static const struct {
     {random_transposed, CASES}, {random_product, 2 * CASES},   {random_elementwise, 3 * CASES},
     {random_pool, 2 * CASES},   {random_reduction, 2 * CASES}, {random_softmax, CASES},
     {random_table, CASES},      {random_copy, 2 * CASES},      {random_bilinear, CASES},
-    {random_gather, CASES},
+    {random_gather, CASES},     {random_wide, CASES},
 };
 
 static void check_kernel(size_t k, struct generator *g)
