@@ -96,14 +96,14 @@ static void simplify(struct nuc_job *j, enum nuc_pass_mode mode)
     nuc_run_stage_passes(j, &nuc_aten_passes, mode);
     const struct nuc_meta *outputs = nuc_output_metas(j->m->graph);
     /* Operators for what the model writes out; its outputs lie in memory as they did. */
+    nuc_run_stage_passes(j, &nuc_norm_passes, mode);
     if (!j->m->settings->o.no_quantize)
         nuc_run_stage_passes(j, &nuc_written_passes, mode);
     struct nuc_support npu = {.g = j->m->graph, .target = j->m->settings->target, .flavor = j->m->settings->flavor};
     if (nuc_expresses_for_npu(j->m->settings) && nuc_to_forms(&npu, nuc_row_forms))
         nuc_refresh_layouts(j->m->graph);
     nuc_leave_unread_of(j->m);
-    if (!j->m->settings->o.no_quantize)
-        nuc_restore_output_orders(j->m->graph, outputs);
+    nuc_restore_output_orders(j->m->graph, outputs);
 }
 
 void nuc_run_aten_stage(struct nuc_job *j)

@@ -6,7 +6,7 @@ const struct nuc_stage_row nuc_stage_rows[NUC_STAGE_COUNT] = {
     [NUC_STAGE_EXPAND] = {.name = "expand", .leaves_graph = true},
     [NUC_STAGE_ATEN_PASSES] = {.name = "aten-passes",
                                .leaves_graph = true,
-                               .passes = {&nuc_aten_passes, &nuc_written_passes, &nuc_int8_passes}},
+                               .passes = {&nuc_aten_passes, &nuc_norm_passes, &nuc_written_passes, &nuc_int8_passes}},
     [NUC_STAGE_ANNOTATE] = {.name = "annotate", .leaves_graph = true},
     [NUC_STAGE_CALIBRATE] = {.name = "calibrate"},
     [NUC_STAGE_EQUALIZE] = {.name = "equalize", .leaves_graph = true, .repeat_from = NUC_STAGE_CALIBRATE},

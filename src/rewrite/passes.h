@@ -4,6 +4,7 @@
  *
  *   nuc_expand()        ATen, after import: composite operators become those of the stages to come
  *   nuc_aten_passes     ATen, before observers are placed
+ *   nuc_norm_passes     the same, after them
  *   nuc_written_passes, nuc_int8_passes   the same, for a graph to be quantized
  *   nuc_quantized_passes   ATen with quantize nodes, before it becomes Edge
  *   nuc_archive_passes     the same after them, not of LiteRT models, whose kernels requantize in their own ways
@@ -43,10 +44,10 @@ struct nuc_pass_list {
 extern const struct nuc_pass_list nuc_aten_passes;
 
 /*
- * After these where the graph is going to be quantized, but not in compatibility mode: what a model writes out in
- * several operators, before any of them gets another form, and the rest.
+ * After these, but not in compatibility mode: norms that a model writes out, before any part of them gets another form;
+ * where the graph is going to be quantized, the other operators that it writes out, and the rest.
  */
-extern const struct nuc_pass_list nuc_written_passes, nuc_int8_passes;
+extern const struct nuc_pass_list nuc_norm_passes, nuc_written_passes, nuc_int8_passes;
 
 /* Archives quantized outside of nucleon, brought to what its own quantizer leaves; in compatibility mode what cannot be
  * computed otherwise. */

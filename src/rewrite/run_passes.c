@@ -66,9 +66,12 @@ static const struct nuc_pass aten_passes[] = {
     {"remove-dead-nodes-again", nuc_remove_dead_nodes, BOTH},
 };
 
-static const struct nuc_pass written_passes[] = {
+static const struct nuc_pass norm_passes[] = {
     {"written-gathers", nuc_written_gathers, BETTER},
     {"written-norms", nuc_written_norms, BETTER},
+};
+
+static const struct nuc_pass written_passes[] = {
     {"written-softmax", nuc_written_softmax, BETTER},
     {"written-products", nuc_written_products, BETTER},
     {"written-groups", nuc_written_groups, BETTER},
@@ -139,6 +142,7 @@ static const struct nuc_pass lowered_passes[] = {
 #define LIST(array) .passes = (array), .count = sizeof(array) / sizeof(array)[0]
 
 const struct nuc_pass_list nuc_aten_passes = {LIST(aten_passes), .refresh = true};
+const struct nuc_pass_list nuc_norm_passes = {LIST(norm_passes), .refresh = true};
 const struct nuc_pass_list nuc_written_passes = {LIST(written_passes), .refresh = true};
 const struct nuc_pass_list nuc_int8_passes = {LIST(int8_passes), .refresh = true};
 const struct nuc_pass_list nuc_order_passes = {LIST(order_passes), .refresh = true};

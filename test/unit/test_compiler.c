@@ -175,10 +175,10 @@ static bool is_dump_point(const char *name)
 
 static void every_pass_can_be_dumped(void **state)
 {
-    const struct nuc_pass_list *lists[] = {&nuc_aten_passes,      &nuc_written_passes, &nuc_int8_passes,
-                                           &nuc_quantized_passes, &nuc_order_passes,   &nuc_edge_passes,
-                                           &nuc_plain_passes,     &nuc_cluster_passes, &nuc_npu_passes,
-                                           &nuc_lowered_passes,   &nuc_float_passes,   &nuc_archive_passes};
+    const struct nuc_pass_list *lists[] = {
+        &nuc_aten_passes,    &nuc_norm_passes,  &nuc_written_passes, &nuc_int8_passes,    &nuc_quantized_passes,
+        &nuc_order_passes,   &nuc_edge_passes,  &nuc_plain_passes,   &nuc_cluster_passes, &nuc_npu_passes,
+        &nuc_lowered_passes, &nuc_float_passes, &nuc_archive_passes};
     struct nuc_dump_point point, other;
     size_t passes = 0, listed = 0;
     int dumps = 0;

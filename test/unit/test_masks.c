@@ -87,6 +87,7 @@ static void check_mask(struct nuc_context *cx, void *arg)
         nuc_expand(g);
         nuc_run_passes(g, &nuc_aten_passes, NUC_PASSES_DEFAULT, NULL);
         struct nuc_graph *own = nuc_graph_copy(g);
+        nuc_run_passes(g, &nuc_norm_passes, NUC_PASSES_DEFAULT, NULL);
         nuc_run_passes(g, &nuc_written_passes, NUC_PASSES_DEFAULT, NULL);
         struct nuc_calibration *calibration = nuc_quantize_prepare(g, &options);
         for (size_t k = 0; k < SAMPLES; k++)

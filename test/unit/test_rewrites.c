@@ -212,7 +212,7 @@ static const struct stage stages[] = {
     {.name = "npu-wide-norms", .run = to_wide_npu_norms},
     {.name = "constant-weights", .run = to_constant_weights},
     {.name = "constant-weights-cpu", .run = to_constant_weights_on_cpu},
-    {.name = "written", .passes = {&nuc_written_passes}},
+    {.name = "written", .passes = {&nuc_norm_passes, &nuc_written_passes}},
     {.name = "int8", .passes = {&nuc_int8_passes}},
     {.name = "wide-products", .run = wide_products},
     {.name = "merge-narrow", .run = merge_narrow},

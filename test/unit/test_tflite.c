@@ -428,34 +428,6 @@ static void recurrent_layers_are_layers(void **state)
     assert_has(text, "true, 1, 0.0, false, false, true) : (float32[2, 5, 4]");
 }
 
-static int32_t then(struct nuc_lt_model *m, int32_t code, int32_t a, int32_t b, int32_t columns)
-{
-    int32_t y = REAL(m, "then", NULL, 1, 6, columns);
-
-    nuc_lt_add_op(m, code, (const int32_t[]){a, b}, 2, &y, 1)->options.reduce.keep_dims = code == NUC_LT_MEAN;
-    return y;
-}
-
-/* x * s + (bias - mean * s) with s = weight / sqrt(variance + eps) */
-static void layer_norms_are_one_operator(void **state)
-{
-    static const float eps[1] = {0x1p-10f};
-    struct nuc_lt_model *m = nuc_lt_model_new(*state, "norm.tflite");
-    int32_t x = REAL(m, "x", NULL, 1, 6, 8), axis = integers(m, 1, (const int32_t[]){2}), root;
-    int32_t mean = then(m, NUC_LT_MEAN, x, axis, 1);
-    int32_t variance = then(m, NUC_LT_MEAN, then(m, NUC_LT_SQUARED_DIFFERENCE, x, mean, 8), axis, 1);
-    int32_t sum = then(m, NUC_LT_ADD, variance, REAL(m, "eps", eps, 1), 1);
-
-    root = REAL(m, "root", NULL, 1, 6, 1);
-    nuc_lt_add_op(m, NUC_LT_RSQRT, &sum, 1, &root, 1);
-    int32_t scale = then(m, NUC_LT_MUL, root, REAL(m, "weight", floats, 8), 8);
-    int32_t shift = then(m, NUC_LT_SUB, REAL(m, "bias", floats, 8), then(m, NUC_LT_MUL, mean, scale, 8), 8);
-    set_boundaries(m, x, then(m, NUC_LT_ADD, then(m, NUC_LT_MUL, x, scale, 8), shift, 8));
-    const char *text = text_of(m);
-    assert_has(text, "aten.layer_norm.default(%x, [8], %numbers, %numbers_1, 0.0009765625)");
-    assert_lacks(text, "rsqrt");
-}
-
 /* Of one operand after the other. */
 static void parts_are_results_of_their_own(void **state)
 {
@@ -803,10 +775,9 @@ RUN_TESTS(STATE_TEST(uneven_padding_becomes_a_pad), STATE_TEST(slopes_of_a_numbe
           STATE_TEST(weights_among_floats_are_floats), STATE_TEST(halves_behind_dequantize_are_floats),
           STATE_TEST(arithmetic_of_shapes_is_done), STATE_TEST(float_pools_end_beyond_the_edge),
           STATE_TEST(slices_have_masks), STATE_TEST(parts_are_results_of_their_own),
-          STATE_TEST(matrices_are_used_for_several_others), STATE_TEST(layer_norms_are_one_operator),
-          STATE_TEST(recurrent_layers_are_layers), STATE_TEST(recurrent_layers_are_refused_with_a_reason),
-          STATE_TEST(states_are_clipped_step_by_step), STATE_TEST(variables_are_states),
-          STATE_TEST(variables_are_refused_with_a_reason), STATE_TEST(variables_begin_with_what_is_assigned_once),
-          STATE_TEST(constant_conditions_are_inlined), STATE_TEST(refusals_name_operator_and_reason),
-          STATE_TEST(what_is_refused_is_left_out), STATE_TEST(tensors_of_other_types_are_obstacles_of_operators),
-          STATE_TEST(values_come_from_somewhere))
+          STATE_TEST(matrices_are_used_for_several_others), STATE_TEST(recurrent_layers_are_layers),
+          STATE_TEST(recurrent_layers_are_refused_with_a_reason), STATE_TEST(states_are_clipped_step_by_step),
+          STATE_TEST(variables_are_states), STATE_TEST(variables_are_refused_with_a_reason),
+          STATE_TEST(variables_begin_with_what_is_assigned_once), STATE_TEST(constant_conditions_are_inlined),
+          STATE_TEST(refusals_name_operator_and_reason), STATE_TEST(what_is_refused_is_left_out),
+          STATE_TEST(tensors_of_other_types_are_obstacles_of_operators), STATE_TEST(values_come_from_somewhere))

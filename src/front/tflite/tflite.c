@@ -509,7 +509,6 @@ struct nuc_graph *nuc_import_litert(struct nuc_context *cx, const struct nuc_lt_
     s.n_inputs = count;
     for (uint32_t i = 0; i < ti.s->n_ops; i++)
         cx->obstacles != NULL ? import_or_cut(&ti, i) : nuc_ti_import_operator(&ti, i);
-    nuc_ti_find_norms(&ti);
     if (ti.s->n_outputs == 0)
         nuc_fail(cx, NUC_BAD_INPUT, "%s: the model has no outputs", m->file);
     if (ti.is_cut_read != NULL)

@@ -203,9 +203,6 @@ uint32_t nuc_ti_axis(enum nuc_ti_form form, uint32_t dim);
 /* Sizes of a tensor in that form. */
 void nuc_ti_sizes(const struct nuc_lt_tensor *t, enum nuc_ti_form form, int64_t sizes[NUC_MAX_RANK]);
 
-/* Layer norms in the finished graph, which are one operator again (tflite_norm.c). */
-void nuc_ti_find_norms(struct nuc_ti *ti);
-
 /* A name of the model as an identifier: what is not a letter or digit becomes '_'. Without one, or a long one: `other`.
  */
 const char *nuc_ti_identifier(struct nuc_context *cx, const char *name, const char *other);
