@@ -335,18 +335,6 @@ static void faults(void **state)
     free(s);
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(weights_are_staged),
-        cmocka_unit_test(channel_is_used_again),
-        cmocka_unit_test(staging_buffer_is_needed),
-        cmocka_unit_test(mistaken_orders),
-        cmocka_unit_test(power),
-        cmocka_unit_test(initialization),
-        cmocka_unit_test(traces),
-        cmocka_unit_test(faults),
-    };
-
-    return cmocka_run_group_tests_name("device", tests, NULL, NULL);
-}
+RUN_TESTS(cmocka_unit_test(weights_are_staged), cmocka_unit_test(channel_is_used_again),
+          cmocka_unit_test(staging_buffer_is_needed), cmocka_unit_test(mistaken_orders), cmocka_unit_test(power),
+          cmocka_unit_test(initialization), cmocka_unit_test(traces), cmocka_unit_test(faults))

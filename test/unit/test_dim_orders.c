@@ -71,12 +71,4 @@ static void test_notes(void **state)
     assert_string_equal(same.said, "");
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        REWRITE_TEST("dim_orders.txt", stages),
-        cmocka_unit_test(test_notes),
-    };
-
-    return cmocka_run_group_tests_name("dim_orders", tests, NULL, NULL);
-}
+RUN_TESTS(REWRITE_TEST("dim_orders.txt", stages), cmocka_unit_test(test_notes))

@@ -235,16 +235,6 @@ static void every_use_of_the_device_fails(void **state)
     nuc_compiler_free(l.c);
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(runs_fail),
-        cmocka_unit_test(copies_fail),
-        cmocka_unit_test(power_is_off_between_runs),
-        cmocka_unit_test(loading_fails),
-        cmocka_unit_test(every_kernel_call_fails),
-        cmocka_unit_test(every_use_of_the_device_fails),
-    };
-
-    return cmocka_run_group_tests_name("faults", tests, NULL, NULL);
-}
+RUN_TESTS(cmocka_unit_test(runs_fail), cmocka_unit_test(copies_fail), cmocka_unit_test(power_is_off_between_runs),
+          cmocka_unit_test(loading_fails), cmocka_unit_test(every_kernel_call_fails),
+          cmocka_unit_test(every_use_of_the_device_fails))

@@ -243,14 +243,6 @@ static void test_prefixed(void **state)
     assert_false(r.bad);
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        STATE_TEST(test_scalars), STATE_TEST(test_strings_and_vectors),
-        STATE_TEST(test_tables),  STATE_TEST(test_header_and_alignment),
-        STATE_TEST(test_growth),  STATE_TEST(test_prefixed),
-        STATE_TEST(test_misuse),
-    };
-
-    return cmocka_run_group_tests_name("flatbuilder", tests, NULL, NULL);
-}
+RUN_TESTS(STATE_TEST(test_scalars), STATE_TEST(test_strings_and_vectors), STATE_TEST(test_tables),
+          STATE_TEST(test_header_and_alignment), STATE_TEST(test_growth), STATE_TEST(test_prefixed),
+          STATE_TEST(test_misuse))

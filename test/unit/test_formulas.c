@@ -225,9 +225,4 @@ static void check_case(struct nuc_context *cx, void *arg)
     }
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {TEXT_TEST("cases/formulas.txt", check_case, NULL)};
-
-    return cmocka_run_group_tests_name("formulas", tests, NULL, NULL);
-}
+RUN_TESTS(TEXT_TEST("cases/formulas.txt", check_case, NULL))

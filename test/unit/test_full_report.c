@@ -371,12 +371,5 @@ static void test_memory_runs_out(void **state)
     run_short_of_memory(report_digits, NULL, 29, NUC_OK);
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        ROW_TEST(check_picture, sizes),    cmocka_unit_test(test_figures), cmocka_unit_test(test_node_errors),
-        cmocka_unit_test(test_evaluation), cmocka_unit_test(test_failure), cmocka_unit_test(test_memory_runs_out),
-    };
-
-    return cmocka_run_group_tests_name("full_report", tests, NULL, NULL);
-}
+RUN_TESTS(ROW_TEST(check_picture, sizes), cmocka_unit_test(test_figures), cmocka_unit_test(test_node_errors),
+          cmocka_unit_test(test_evaluation), cmocka_unit_test(test_failure), cmocka_unit_test(test_memory_runs_out))

@@ -506,25 +506,9 @@ static void test_not_litert(void **state)
     assert_non_null(strstr(cx->message, "TFL3"));
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        STATE_TEST(test_round_trip),
-        STATE_TEST(test_data_is_aligned),
-        STATE_TEST(test_all_codes),
-        STATE_TEST(test_options),
-        STATE_TEST(test_variables),
-        STATE_TEST(test_print),
-        STATE_TEST(test_verify_structure),
-        STATE_TEST(test_verify_operands),
-        STATE_TEST(test_verify_quantization),
-        STATE_TEST(test_verify_shared_parameters),
-        STATE_TEST(test_verify_fixed_parameters),
-        STATE_TEST(test_verify_weights),
-        STATE_TEST(test_truncated),
-        STATE_TEST(test_flipped),
-        STATE_TEST(test_not_litert),
-    };
-
-    return cmocka_run_group_tests_name("litert", tests, NULL, NULL);
-}
+RUN_TESTS(STATE_TEST(test_round_trip), STATE_TEST(test_data_is_aligned), STATE_TEST(test_all_codes),
+          STATE_TEST(test_options), STATE_TEST(test_variables), STATE_TEST(test_print),
+          STATE_TEST(test_verify_structure), STATE_TEST(test_verify_operands), STATE_TEST(test_verify_quantization),
+          STATE_TEST(test_verify_shared_parameters), STATE_TEST(test_verify_fixed_parameters),
+          STATE_TEST(test_verify_weights), STATE_TEST(test_truncated), STATE_TEST(test_flipped),
+          STATE_TEST(test_not_litert))

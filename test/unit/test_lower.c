@@ -101,15 +101,5 @@ static void test_rules_are_lowered(void **state)
     }
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        TEXT_TEST("cases/lower.txt", check_lowering, NULL),
-        CONTEXT_TEST(debug_handles),
-        CONTEXT_TEST(refuse),
-        cmocka_unit_test(test_can_lower),
-        cmocka_unit_test(test_rules_are_lowered),
-    };
-
-    return cmocka_run_group_tests_name("lower", tests, NULL, NULL);
-}
+RUN_TESTS(TEXT_TEST("cases/lower.txt", check_lowering, NULL), CONTEXT_TEST(debug_handles), CONTEXT_TEST(refuse),
+          cmocka_unit_test(test_can_lower), cmocka_unit_test(test_rules_are_lowered))

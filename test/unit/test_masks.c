@@ -109,9 +109,4 @@ static void check_mask(struct nuc_context *cx, void *arg)
     }
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {TEXT_TEST("cases/masks.txt", check_mask, NULL)};
-
-    return cmocka_run_group_tests_name("masks", tests, NULL, NULL);
-}
+RUN_TESTS(TEXT_TEST("cases/masks.txt", check_mask, NULL))

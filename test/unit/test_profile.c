@@ -300,12 +300,5 @@ static void damaged(void **state)
     nuc_compiler_free(p.c);
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(recorded), cmocka_unit_test(unrecorded), cmocka_unit_test(cut_records),
-        cmocka_unit_test(etdump),   cmocka_unit_test(etrecord),   cmocka_unit_test(damaged),
-    };
-
-    return cmocka_run_group_tests_name("profile", tests, NULL, NULL);
-}
+RUN_TESTS(cmocka_unit_test(recorded), cmocka_unit_test(unrecorded), cmocka_unit_test(cut_records),
+          cmocka_unit_test(etdump), cmocka_unit_test(etrecord), cmocka_unit_test(damaged))

@@ -224,22 +224,14 @@ static const struct stage stages[] = {
     {.name = "lowered", .passes = {&nuc_lowered_passes}},
 };
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        REWRITE_TEST("aten.txt", stages),         REWRITE_TEST("passes.txt", stages),
-        REWRITE_TEST("quantized.txt", stages),    REWRITE_TEST("edge.txt", stages),
-        REWRITE_TEST("expand_move.txt", stages),  REWRITE_TEST("attention.txt", stages),
-        REWRITE_TEST("in_place.txt", stages),     REWRITE_TEST("expand_reduce.txt", stages),
-        REWRITE_TEST("written.txt", stages),      REWRITE_TEST("npu_linear_map.txt", stages),
-        REWRITE_TEST("npu_function.txt", stages), REWRITE_TEST("npu_sum.txt", stages),
-        REWRITE_TEST("npu_conv.txt", stages),     REWRITE_TEST("npu_window.txt", stages),
-        REWRITE_TEST("npu_matrix.txt", stages),   REWRITE_TEST("npu_move.txt", stages),
-        REWRITE_TEST("npu_norm.txt", stages),     REWRITE_TEST("computed_weight.txt", stages),
-        REWRITE_TEST("npu_softmax.txt", stages),  REWRITE_TEST("masks.txt", stages),
-        REWRITE_TEST("distances.txt", stages),    REWRITE_TEST("npu_rows.txt", stages),
-        REWRITE_TEST("unread.txt", stages),
-    };
-
-    return cmocka_run_group_tests_name("rewrites", tests, NULL, NULL);
-}
+RUN_TESTS(REWRITE_TEST("aten.txt", stages), REWRITE_TEST("passes.txt", stages), REWRITE_TEST("quantized.txt", stages),
+          REWRITE_TEST("edge.txt", stages), REWRITE_TEST("expand_move.txt", stages),
+          REWRITE_TEST("attention.txt", stages), REWRITE_TEST("in_place.txt", stages),
+          REWRITE_TEST("expand_reduce.txt", stages), REWRITE_TEST("written.txt", stages),
+          REWRITE_TEST("npu_linear_map.txt", stages), REWRITE_TEST("npu_function.txt", stages),
+          REWRITE_TEST("npu_sum.txt", stages), REWRITE_TEST("npu_conv.txt", stages),
+          REWRITE_TEST("npu_window.txt", stages), REWRITE_TEST("npu_matrix.txt", stages),
+          REWRITE_TEST("npu_move.txt", stages), REWRITE_TEST("npu_norm.txt", stages),
+          REWRITE_TEST("computed_weight.txt", stages), REWRITE_TEST("npu_softmax.txt", stages),
+          REWRITE_TEST("masks.txt", stages), REWRITE_TEST("distances.txt", stages),
+          REWRITE_TEST("npu_rows.txt", stages), REWRITE_TEST("unread.txt", stages))

@@ -405,14 +405,6 @@ static void random_int8(struct nuc_context *cx, void *arg)
     stream_random(cx, true);
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        TEXT_TEST("rewrites/stream.txt", check_case, NULL),
-        TEXT_TEST("rewrites/stream_errors.txt", check_error, NULL),
-        CONTEXT_TEST(random_floats),
-        CONTEXT_TEST(random_int8),
-    };
-
-    return cmocka_run_group_tests_name("stream", tests, NULL, NULL);
-}
+RUN_TESTS(TEXT_TEST("rewrites/stream.txt", check_case, NULL),
+          TEXT_TEST("rewrites/stream_errors.txt", check_error, NULL), CONTEXT_TEST(random_floats),
+          CONTEXT_TEST(random_int8))

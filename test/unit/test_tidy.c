@@ -365,24 +365,8 @@ static void test_remove_dead(void **state)
     assert_string_equal(s->tensors[s->outputs[0]].name, "y");
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        STATE_TEST(test_permutations),
-        STATE_TEST(test_permute_data),
-        STATE_TEST(test_names),
-        STATE_TEST(test_fuse),
-        STATE_TEST(test_fuse_is_not_done),
-        STATE_TEST(test_identities),
-        STATE_TEST(test_identities_stay),
-        STATE_TEST(test_permute_weights),
-        STATE_TEST(test_permute_weights_is_not_done),
-        STATE_TEST(test_products_become_convolutions),
-        STATE_TEST(test_products_of_one_scale_stay),
-        STATE_TEST(test_sort),
-        STATE_TEST(test_sort_finds_loops),
-        STATE_TEST(test_remove_dead),
-    };
-
-    return cmocka_run_group_tests_name("tidy", tests, NULL, NULL);
-}
+RUN_TESTS(STATE_TEST(test_permutations), STATE_TEST(test_permute_data), STATE_TEST(test_names), STATE_TEST(test_fuse),
+          STATE_TEST(test_fuse_is_not_done), STATE_TEST(test_identities), STATE_TEST(test_identities_stay),
+          STATE_TEST(test_permute_weights), STATE_TEST(test_permute_weights_is_not_done),
+          STATE_TEST(test_products_become_convolutions), STATE_TEST(test_products_of_one_scale_stay),
+          STATE_TEST(test_sort), STATE_TEST(test_sort_finds_loops), STATE_TEST(test_remove_dead))

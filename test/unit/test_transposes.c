@@ -101,9 +101,4 @@ static void check_column(struct nuc_context *cx, void *arg)
 
 static const enum column all_columns[N_COLUMNS] = {BY_NPU, BY_RUNTIME, CHANNELS_LAST};
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {ROW_TEST(check_column, all_columns)};
-
-    return cmocka_run_group_tests_name("transposes", tests, NULL, NULL);
-}
+RUN_TESTS(ROW_TEST(check_column, all_columns))
