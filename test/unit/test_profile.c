@@ -270,35 +270,5 @@ static void etrecord(void **state)
     nuc_compiler_free(p.c);
 }
 
-/* ---- damaged programs ---- */
-
-static void read_damaged(struct nuc_context *cx, void *arg)
-{
-    const struct nuc_span *program = arg;
-
-    nuc_profile_table(
-        cx, nuc_profile_read(cx, nuc_target_find(cx, NULL), nuc_program_view_open(cx, "damaged", *program), NULL));
-}
-
-/* Every word of the file replaced in turn: a table or one error, nothing else. */
-static void damaged(void **state)
-{
-    struct profiled p;
-
-    setup(&p, true, NUC_DELEGATE_INLINE);
-    uint8_t *bytes = malloc(p.program.size);
-    for (size_t at = 0; at + 4 <= p.program.size; at += 4 + at / 97 % 29 * 4) {
-        struct nuc_context *cx = nuc_context_new(NULL);
-        const struct nuc_span program = {bytes, p.program.size};
-        memcpy(bytes, p.program.data, p.program.size);
-        nuc_store_u32(bytes + at, 0x7FFFFF00u ^ (uint32_t)at);
-        enum nuc_status status = nuc_try(cx, read_damaged, (void *)(uintptr_t)&program);
-        assert_true(status == NUC_OK || status == NUC_BAD_INPUT);
-        nuc_context_free(cx);
-    }
-    free(bytes);
-    nuc_compiler_free(p.c);
-}
-
 RUN_TESTS(cmocka_unit_test(recorded), cmocka_unit_test(unrecorded), cmocka_unit_test(cut_records),
-          cmocka_unit_test(etdump), cmocka_unit_test(etrecord), cmocka_unit_test(damaged))
+          cmocka_unit_test(etdump), cmocka_unit_test(etrecord))

@@ -114,29 +114,4 @@ static void test_bundle(void **state)
     nuc_context_free(cx);
 }
 
-/* Every cut, and every byte with every bit turned over: refused with a line, or read. */
-static void test_damaged(void **state)
-{
-    struct nuc_context *outer = nuc_context_new(NULL);
-    struct nuc_span whole = write_one(outer);
-    size_t refused = 0;
-
-    (void)state;
-    for (size_t i = 0; i < 2 * whole.size; i++) {
-        struct nuc_context *cx = nuc_context_new(NULL);
-        uint8_t *copy = nuc_copy(cx, whole.data, whole.size);
-        struct reading r = {.file = {copy, i < whole.size ? i : whole.size}};
-        if (i >= whole.size)
-            copy[i - whole.size] ^= 0xff;
-        enum nuc_status status = nuc_try(cx, read_bundle, &r);
-        refused += status != NUC_OK;
-        assert_true(status == NUC_OK || cx->message[0] != '\0');
-        assert_true(i >= whole.size || i > whole.size - 32 || status != NUC_OK);
-        nuc_context_free(cx);
-    }
-    assert_true(refused > whole.size);
-    nuc_context_free(outer);
-}
-
-RUN_TESTS(cmocka_unit_test(test_logs), cmocka_unit_test(test_resets), cmocka_unit_test(test_bundle),
-          cmocka_unit_test(test_damaged))
+RUN_TESTS(cmocka_unit_test(test_logs), cmocka_unit_test(test_resets), cmocka_unit_test(test_bundle))
