@@ -13,7 +13,6 @@ parts() {
     cat <<'LIST'
 memory         10  every allocation of a compilation, an explanation and a tuning fails once, in the library
 fault          20  every command with its n-th allocation or system call failing, or killed at it, for all n
-flips          15  every bit of an archive, a LiteRT model and a program turned over
 tsan           15  what runs in threads, under ThreadSanitizer
 contract       20  what compiles runs: 5,000 small models of every rank, dim order and element type
 metamorphic    10  2,000 models: what must not change a program does not
@@ -66,10 +65,6 @@ part_fuzz() {
 
 part_fault() {
     "$build/test/fault/sweep" "$build/nucleon" "$build/test/fault/libfault_shim.so" "$root"
-}
-
-part_flips() {
-    "$build/test/fault/flips" "$root"
 }
 
 # A build of its own, of the parts with threads: simulator, evaluator, calibration, several compilers at once.

@@ -321,8 +321,34 @@ static void reads_folders_sorted_and_single_files(void **state)
     assert_int_equal(nuc_try(cx, read_file, &empty), NUC_IO);
 }
 
+/* A bit of an archive that is turned over is an error, or one that decides nothing. */
+static void refuses_flipped_bits(void **state)
+{
+    const char *folder = temporary_folder(*state), *path = nuc_format(*state, "%s/a.npz", folder);
+    struct nuc_arrays arrays = two_arrays(*state);
+
+    nuc_write_npz(*state, path, &arrays);
+    const struct nuc_span file = nuc_read_file(*state, path);
+    for (size_t at = 0; at < file.size; at++) {
+        struct nuc_context *cx = nuc_context_new(NULL);
+        uint8_t *copy = nuc_copy(cx, file.data, file.size);
+        struct reading r = {.path = path};
+        copy[at] ^= (uint8_t)(1u << at % 8);
+        nuc_write_file(cx, path, (struct nuc_span){copy, file.size});
+        enum nuc_status status = nuc_try(cx, read_file, &r);
+        if (status == NUC_OK)
+            check_two(&r.arrays);
+        else
+            assert_in_range(status, NUC_BAD_INPUT, NUC_UNSUPPORTED);
+        nuc_context_free(cx);
+    }
+    unlink(path);
+    rmdir(folder);
+}
+
 RUN_TESTS(cmocka_unit_test(reads_element_types), STATE_TEST(aligns_elements_on_demand), STATE_TEST(reads_fortran_order),
           STATE_TEST(reads_complex_numbers_as_pairs), STATE_TEST(reads_scalars_and_empty_arrays),
           cmocka_unit_test(refuses_bad_headers), STATE_TEST(refuses_truncated_files),
           STATE_TEST(written_archives_read_back), STATE_TEST(other_readers_accept_archives),
-          STATE_TEST(reads_deflated_entries), STATE_TEST(reads_folders_sorted_and_single_files))
+          STATE_TEST(reads_deflated_entries), STATE_TEST(reads_folders_sorted_and_single_files),
+          STATE_TEST(refuses_flipped_bits))

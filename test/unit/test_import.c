@@ -73,20 +73,8 @@ static struct nuc_span make_archive(struct nuc_context *cx, const struct archive
     return nuc_join_pieces(cx, &archive);
 }
 
-/* Writes the bytes to a file of its own; the caller unlinks it. */
-static const char *save(struct nuc_context *cx, struct nuc_span bytes)
-{
-    char *path = nuc_strdup(cx, "/tmp/nucleon_test_XXXXXX");
-    int fd = mkstemp(path);
-
-    assert_true(fd >= 0);
-    close(fd);
-    nuc_write_file(cx, path, bytes);
-    return path;
-}
-
 struct import {
-    const char *path;
+    struct nuc_stored archive;
     struct nuc_graph *g;
     const struct nuc_sizes *sizes;
 };
@@ -95,16 +83,15 @@ static void import(struct nuc_context *cx, void *arg)
 {
     struct import *call = arg;
 
-    call->g = nuc_import_pt2(cx, (struct nuc_stored){.path = call->path}, call->sizes);
+    call->g = nuc_import_pt2(cx, call->archive, call->sizes);
 }
 
 /* The graph, or NULL with the status. */
 static struct nuc_graph *import_bytes(struct nuc_context *cx, struct nuc_span bytes, enum nuc_status *status)
 {
-    struct import call = {save(cx, bytes), NULL, NULL};
+    struct import call = {{"archive", bytes}, NULL, NULL};
 
     *status = nuc_try(cx, import, &call);
-    unlink(call.path);
     return call.g;
 }
 
@@ -178,9 +165,8 @@ static void open_sizes_are_those_of_samples(void **state)
         close(mkstemps(samples, 4));
         nuc_write_npz(cx, samples, &(struct nuc_arrays){1, &x});
         const struct nuc_sizes sizes = {NULL, 0, {.path = samples}, &options};
-        struct import call = {save(cx, make_archive(cx, &a)), NULL, &sizes};
+        struct import call = {{"archive", make_archive(cx, &a)}, NULL, &sizes};
         enum nuc_status status = nuc_try(cx, import, &call);
-        unlink(call.path);
         unlink(samples);
         assert_int_equal(status, rank == 5 ? NUC_OK : NUC_UNSUPPORTED);
         if (rank == 5)
@@ -343,6 +329,27 @@ static void refuses_every_truncation(void **state)
     }
 }
 
+/* Archives have checksums: a bit that is turned over is an error, or one that decides nothing, as those of dates do. */
+static void refuses_flipped_bits(void **state)
+{
+    struct archive a = whole();
+    const struct nuc_span bytes = make_archive(*state, &a);
+    enum nuc_status status;
+    const char *expected = nuc_graph_print(import_bytes(*state, bytes, &status), true);
+
+    for (size_t at = 0; at < bytes.size; at++) {
+        struct nuc_context *cx = nuc_context_new(NULL);
+        uint8_t *copy = nuc_copy(cx, bytes.data, bytes.size);
+        copy[at] ^= (uint8_t)(1u << at % 8);
+        struct nuc_graph *g = import_bytes(cx, (struct nuc_span){copy, bytes.size}, &status);
+        if (status == NUC_OK)
+            assert_string_equal(nuc_graph_print(g, true), expected);
+        else
+            assert_in_range(status, NUC_BAD_INPUT, NUC_UNSUPPORTED);
+        nuc_context_free(cx);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -354,6 +361,7 @@ int main(void)
         STATE_TEST(refuses_bad_weights),
         STATE_TEST(refuses_other_files),
         STATE_TEST(refuses_every_truncation),
+        STATE_TEST(refuses_flipped_bits),
     };
 
     return cmocka_run_group_tests(tests, read_archive, free_archive);
