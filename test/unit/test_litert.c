@@ -3,6 +3,8 @@
 #include "contexts.h"
 #include "lt_boundaries.h"
 
+#include "litert/litert_ops.h"
+
 static const float scale_a[] = {0.5f};
 static const float scale_b[] = {0.25f};
 static const float scale_ab[] = {0.125f};
@@ -58,60 +60,33 @@ static struct nuc_lt_model *small_model(struct nuc_context *cx)
     return m;
 }
 
-static void assert_same_tensor(const struct nuc_lt_tensor *a, const struct nuc_lt_tensor *b)
+/* What is written reads back, prints and is written again the same. */
+static struct nuc_lt_model *reread(struct nuc_context *cx, struct nuc_lt_model *m)
 {
-    assert_string_equal(a->name, b->name);
-    assert_int_equal(a->dtype, b->dtype);
-    assert_int_equal(a->rank, b->rank);
-    assert_memory_equal(a->shape, b->shape, a->rank * sizeof a->shape[0]);
-    assert_true(nuc_lt_quant_equal(&a->quant, &b->quant));
-    assert_int_equal(a->data.size, b->data.size);
-    if (a->data.size != 0)
-        assert_memory_equal(a->data.data, b->data.data, a->data.size);
-    assert_int_equal(a->is_variable, b->is_variable);
-}
+    struct nuc_span bytes = nuc_lt_write(m);
+    struct nuc_lt_model *again = nuc_lt_read(cx, m->file, bytes);
+    struct nuc_span second = nuc_lt_write(again);
 
-static void assert_same_model(const struct nuc_lt_model *a, const struct nuc_lt_model *b)
-{
-    const struct nuc_lt_subgraph *s = &a->subgraphs[0];
-    const struct nuc_lt_subgraph *t = &b->subgraphs[0];
-
-    assert_int_equal(s->n_tensors, t->n_tensors);
-    for (uint32_t i = 0; i < s->n_tensors; i++)
-        assert_same_tensor(&s->tensors[i], &t->tensors[i]);
-    assert_int_equal(s->n_ops, t->n_ops);
-    for (uint32_t i = 0; i < s->n_ops; i++) {
-        const struct nuc_lt_op *p = &s->ops[i];
-        const struct nuc_lt_op *q = &t->ops[i];
-        assert_int_equal(p->code, q->code);
-        assert_int_equal(p->version, q->version);
-        assert_int_equal(p->n_inputs, q->n_inputs);
-        assert_memory_equal(p->inputs, q->inputs, p->n_inputs * sizeof p->inputs[0]);
-        assert_int_equal(p->n_outputs, q->n_outputs);
-        assert_memory_equal(p->outputs, q->outputs, p->n_outputs * sizeof p->outputs[0]);
-    }
-    assert_int_equal(s->n_inputs, t->n_inputs);
-    assert_memory_equal(s->inputs, t->inputs, s->n_inputs * sizeof s->inputs[0]);
-    assert_int_equal(s->n_outputs, t->n_outputs);
-    assert_memory_equal(s->outputs, t->outputs, s->n_outputs * sizeof s->outputs[0]);
+    assert_string_equal(nuc_lt_print(again), nuc_lt_print(m));
+    assert_int_equal(bytes.size, second.size);
+    assert_memory_equal(bytes.data, second.data, bytes.size);
+    return again;
 }
 
 static void test_round_trip(void **state)
 {
-    struct nuc_lt_model *m = small_model(*state);
-    struct nuc_span bytes = nuc_lt_write(m);
-    struct nuc_lt_model *again = nuc_lt_read(*state, "again.tflite", bytes);
+    struct nuc_lt_model *m = small_model(*state), *again = reread(*state, m);
 
-    assert_memory_equal(bytes.data + 4, "TFL3", 4);
-    assert_same_model(m, again);
+    assert_memory_equal(nuc_lt_write(m).data + 4, "TFL3", 4);
     assert_string_equal(again->description, "small");
-    assert_int_equal(again->subgraphs[0].ops[0].options.conv.padding, NUC_LT_VALID);
-    assert_int_equal(again->subgraphs[0].ops[0].options.conv.stride_w, 1);
-    assert_true(again->subgraphs[0].ops[1].options.softmax.beta == 1.0f);
+    for (uint32_t i = 0; i < m->subgraphs[0].n_tensors; i++) {
+        const struct nuc_lt_tensor *a = &m->subgraphs[0].tensors[i], *b = &again->subgraphs[0].tensors[i];
+        assert_true(nuc_lt_quant_equal(&a->quant, &b->quant));
+        assert_int_equal(a->data.size, b->data.size);
+        if (a->data.size > 0)
+            assert_memory_equal(a->data.data, b->data.data, a->data.size);
+    }
     nuc_lt_verify(again);
-    struct nuc_span second = nuc_lt_write(again);
-    assert_int_equal(bytes.size, second.size);
-    assert_memory_equal(bytes.data, second.data, bytes.size);
 }
 
 /* Constants can be used in place by kernels that load 16 bytes at once. */
@@ -127,12 +102,6 @@ static void test_data_is_aligned(void **state)
     }
 }
 
-/* Writes and reads back one operator, and returns it. */
-static const struct nuc_lt_op *reread(struct nuc_context *cx, struct nuc_lt_model *m)
-{
-    return &nuc_lt_read(cx, "op.tflite", nuc_lt_write(m))->subgraphs[0].ops[0];
-}
-
 static struct nuc_lt_op *one_op(struct nuc_context *cx, int32_t code, struct nuc_lt_model **m)
 {
     *m = nuc_lt_model_new(cx, "op.tflite");
@@ -141,109 +110,99 @@ static struct nuc_lt_op *one_op(struct nuc_context *cx, int32_t code, struct nuc
     return nuc_lt_add_op(*m, code, (const int32_t[]){x, -1}, 2, &y, 1);
 }
 
-/* Zeroed options of every operator in the list survive, with the code. */
+/* What a file does not store has its one value; the other options stay 0 or get a value each. */
+static void set_fields(int32_t code, union nuc_lt_options *o, bool stored)
+{
+    const struct nuc_lt_fields fields = nuc_lt_fields(code);
+
+    for (size_t i = 0; i < fields.n; i++) {
+        const struct nuc_lt_field *f = &fields.list[i];
+        uint8_t *member = (uint8_t *)o + f->offset[0], *width = (uint8_t *)o + f->offset[1];
+        const int32_t number = f->id[0] < 0 ? f->value_absent : (int32_t)i + 2, next = number + (f->id[0] >= 0);
+        const enum nuc_lt_padding padding = NUC_LT_VALID;
+        const enum nuc_lt_activation activation = NUC_LT_ACT_RELU6;
+        const float real = 0.5f * (float)number;
+        const char *text = "ring";
+        const struct nuc_lt_list list = nuc_lt_list((const int32_t[]){0, -1, number}, 3);
+        const struct nuc_span opaque = {(const uint8_t *)"opaque", 6};
+        if (f->id[0] >= 0 && !stored)
+            continue;
+        switch (f->kind) {
+        case NUC_LT_FIELD_PAIR:
+            memcpy(member, &number, sizeof number);
+            memcpy(width, &next, sizeof next);
+            break;
+        case NUC_LT_FIELD_INT:
+        case NUC_LT_FIELD_COUNT:
+            memcpy(member, &number, sizeof number);
+            break;
+        case NUC_LT_FIELD_BYTE:
+        case NUC_LT_FIELD_FLAG:
+            *member = 1;
+            break;
+        case NUC_LT_FIELD_PADDING:
+            memcpy(member, &padding, sizeof padding);
+            break;
+        case NUC_LT_FIELD_ACTIVATION:
+            memcpy(member, &activation, sizeof activation);
+            break;
+        case NUC_LT_FIELD_REAL:
+            memcpy(member, &real, sizeof real);
+            break;
+        case NUC_LT_FIELD_TEXT:
+            memcpy(member, &text, sizeof text);
+            break;
+        case NUC_LT_FIELD_LIST:
+            memcpy(member, &list, sizeof list);
+            break;
+        case NUC_LT_FIELD_BYTES:
+            memcpy(member, &opaque, sizeof opaque);
+            break;
+        }
+    }
+}
+
+/* Options of every operator in the list survive, with the code: zeroed ones, and others. */
 static void test_all_codes(void **state)
 {
     static const int32_t codes[] = {
 #define LT(name, number, ...) number,
 #include "litert/lt_ops.def"
         /* one that is not in the list */ 31};
-    static const union nuc_lt_options zero;
     struct nuc_lt_model *m;
 
-    for (size_t i = 0; i < sizeof codes / sizeof codes[0]; i++) {
-        struct nuc_lt_op *op = one_op(*state, codes[i], &m);
-        if (codes[i] == NUC_LT_CUSTOM)
-            op->custom_code = "NeutronGraph";
-        const struct nuc_lt_op *back = reread(*state, m);
-        assert_int_equal(back->code, codes[i]);
+    for (size_t i = 0; i < 2 * sizeof codes / sizeof codes[0]; i++) {
+        const int32_t code = codes[i / 2];
+        const struct nuc_lt_fields fields = nuc_lt_fields(code);
+        struct nuc_lt_op *op = one_op(*state, code, &m);
+        op->version = (int32_t)i;
+        op->custom_code = code == NUC_LT_CUSTOM ? "NeutronGraph" : NULL;
+        set_fields(code, &op->options, i % 2 != 0);
+        const struct nuc_lt_op *back = &reread(*state, m)->subgraphs[0].ops[0];
+        assert_int_equal(back->code, code);
+        assert_int_equal(back->version, op->version);
         assert_int_equal(back->inputs[1], -1);
-        if (codes[i] == NUC_LT_CUSTOM)
-            assert_string_equal(back->custom_code, "NeutronGraph");
-        else if (codes[i] != NUC_LT_TRANSPOSE_CONV) /* its dilation is not stored and always 1 */
-            assert_memory_equal(&back->options, &zero, sizeof zero);
+        for (size_t k = 0; k < fields.n; k++) {
+            const struct nuc_lt_field *f = &fields.list[k];
+            for (int part = 0; part <= (f->kind == NUC_LT_FIELD_PAIR); part++)
+                assert_int_equal(nuc_lt_field_int(&back->options, f, part), nuc_lt_field_int(&op->options, f, part));
+        }
     }
     assert_string_equal(nuc_lt_code_name(*state, 3), "CONV_2D");
     assert_string_equal(nuc_lt_code_name(*state, 31), "BUILTIN_31");
 }
 
-/* The name of a variable and the type of its handle survive. */
+/* The type of a variable's handle survives, and its name is printed. */
 static void test_variables(void **state)
 {
     struct nuc_lt_model *m;
     struct nuc_lt_op *op = one_op(*state, NUC_LT_VAR_HANDLE, &m);
 
-    op->options.variable.container = "";
     op->options.variable.name = "ring";
     m->subgraphs[0].tensors[op->outputs[0]].is_resource = true;
-    const struct nuc_lt_model *back = nuc_lt_read(*state, "op.tflite", nuc_lt_write(m));
-    assert_string_equal(back->subgraphs[0].ops[0].options.variable.container, "");
-    assert_string_equal(back->subgraphs[0].ops[0].options.variable.name, "ring");
-    assert_true(back->subgraphs[0].tensors[op->outputs[0]].is_resource);
+    m->subgraphs[0].tensors[op->outputs[0]].quant.count = 0;
+    assert_true(reread(*state, m)->subgraphs[0].tensors[op->outputs[0]].is_resource);
     assert_non_null(strstr(nuc_lt_print(m), "VAR_HANDLE(%0, none) container '' name 'ring'"));
-}
-
-static void test_options(void **state)
-{
-    struct nuc_lt_model *m;
-    struct nuc_lt_op *op = one_op(*state, NUC_LT_DEPTHWISE_CONV_2D, &m);
-    const struct nuc_lt_op *back;
-
-    op->options.conv.padding = NUC_LT_VALID;
-    op->options.conv.stride_w = 2;
-    op->options.conv.stride_h = 3;
-    op->options.conv.dilation_w = 4;
-    op->options.conv.dilation_h = 5;
-    op->options.conv.depth_multiplier = 6;
-    op->options.conv.activation = NUC_LT_ACT_RELU6;
-    back = reread(*state, m);
-    assert_memory_equal(&back->options.conv, &op->options.conv, sizeof op->options.conv);
-
-    op = one_op(*state, NUC_LT_AVERAGE_POOL_2D, &m);
-    op->options.pool.stride_w = 2;
-    op->options.pool.stride_h = 3;
-    op->options.pool.filter_w = 4;
-    op->options.pool.filter_h = 5;
-    op->options.pool.activation = NUC_LT_ACT_RELU;
-    back = reread(*state, m);
-    assert_memory_equal(&back->options.pool, &op->options.pool, sizeof op->options.pool);
-
-    op = one_op(*state, NUC_LT_FULLY_CONNECTED, &m);
-    op->options.fully_connected.activation = NUC_LT_ACT_RELU_N1_TO_1;
-    op->options.fully_connected.keep_num_dims = true;
-    back = reread(*state, m);
-    assert_int_equal(back->options.fully_connected.activation, NUC_LT_ACT_RELU_N1_TO_1);
-    assert_true(back->options.fully_connected.keep_num_dims);
-    assert_false(back->options.fully_connected.asymmetric_quantize_inputs);
-
-    op = one_op(*state, NUC_LT_RESHAPE, &m);
-    op->options.reshape = nuc_lt_list((const int32_t[]){0, -1, 0}, 3);
-    back = reread(*state, m);
-    assert_true(back->options.reshape.present);
-    assert_int_equal(back->options.reshape.count, 3);
-    assert_int_equal(back->options.reshape.values[1], -1);
-
-    op = one_op(*state, NUC_LT_STRIDED_SLICE, &m);
-    op->options.strided_slice.end_mask = 5;
-    op->options.strided_slice.shrink_axis_mask = 2;
-    back = reread(*state, m);
-    assert_int_equal(back->options.strided_slice.end_mask, 5);
-    assert_int_equal(back->options.strided_slice.shrink_axis_mask, 2);
-
-    op = one_op(*state, NUC_LT_RESIZE_BILINEAR, &m);
-    op->options.resize.half_pixel_centers = true;
-    back = reread(*state, m);
-    assert_true(back->options.resize.half_pixel_centers);
-    assert_false(back->options.resize.align_corners);
-
-    op = one_op(*state, NUC_LT_CUSTOM, &m);
-    op->custom_code = "NeutronGraph";
-    op->version = 7;
-    op->options.custom.options = (struct nuc_span){(const uint8_t *)"opaque", 6};
-    back = reread(*state, m);
-    assert_int_equal(back->version, 7);
-    assert_int_equal(back->options.custom.options.size, 6);
-    assert_memory_equal(back->options.custom.options.data, "opaque", 6);
 }
 
 static void test_print(void **state)
@@ -487,7 +446,7 @@ static void test_not_litert(void **state)
 }
 
 RUN_TESTS(STATE_TEST(test_round_trip), STATE_TEST(test_data_is_aligned), STATE_TEST(test_all_codes),
-          STATE_TEST(test_options), STATE_TEST(test_variables), STATE_TEST(test_print),
-          STATE_TEST(test_verify_structure), STATE_TEST(test_verify_operands), STATE_TEST(test_verify_quantization),
+          STATE_TEST(test_variables), STATE_TEST(test_print), STATE_TEST(test_verify_structure),
+          STATE_TEST(test_verify_operands), STATE_TEST(test_verify_quantization),
           STATE_TEST(test_verify_shared_parameters), STATE_TEST(test_verify_fixed_parameters),
           STATE_TEST(test_verify_weights), STATE_TEST(test_truncated), STATE_TEST(test_not_litert))
