@@ -66,18 +66,6 @@ static void annotate_cluster(struct nuc_annotator *a, struct nuc_node *cat)
         nuc_group_share(a, cat, inputs, count, (struct nuc_place){inputs[0], NULL});
 }
 
-/*
- * The reference's first step: a concatenation of equal activations, each after a convolution or fully connected layer.
- * Compute operators are quantized together with their activations, and the activations like the concatenation.
- */
-static void annotate_concat_clusters(struct nuc_annotator *a)
-{
-    for (struct nuc_node *n = a->g->first; n != NULL; n = n->next) {
-        if (n->op == NUC_OP_CAT && a->by_id[n->id] == NULL && nuc_is_quantizable(n))
-            annotate_cluster(a, n);
-    }
-}
-
 /* ---- the graph ---- */
 
 static void annotate_inputs(struct nuc_annotator *a)
@@ -102,7 +90,15 @@ static void annotate_compatibly(struct nuc_annotator *a, const struct nuc_quanti
             a->next_waiting[n->id] = a->waiting[nuc_form_index(n)];
             a->waiting[nuc_form_index(n)] = n;
         }
-        annotate_concat_clusters(a);
+        /*
+         * The reference's first step: a concatenation of equal activations, each after a convolution or fully connected
+         * layer. Compute operators are quantized together with their activations, and the activations like the
+         * concatenation.
+         */
+        for (struct nuc_node *n = a->g->first; n != NULL; n = n->next) {
+            if (n->op == NUC_OP_CAT && a->by_id[n->id] == NULL && nuc_is_quantizable(n))
+                annotate_cluster(a, n);
+        }
         for (struct nuc_node *n = a->g->first; n != NULL; n = n->next) {
             const struct nuc_quant_pattern *p = nuc_pattern_of(NUC_SIDE_NPU, n->op);
             if (p->form == NUC_FORM_NONE || nuc_is_extension(p, n) || a->applied[nuc_form_index(n)])

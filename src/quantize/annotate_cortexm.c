@@ -245,15 +245,6 @@ static void join(struct clique *c, struct nuc_node *node)
     c->members[c->n_members++] = node;
 }
 
-static void look_at_input(struct clique *c, struct nuc_node *input)
-{
-    const struct nuc_annotation *at = c->a->by_id[input->id];
-
-    join(c, input);
-    if (c->found == NULL && at != NULL && at->output.kind != NUC_QSPEC_NONE)
-        c->found = &at->output;
-}
-
 static void look_at_user(struct clique *c, struct nuc_node *user)
 {
     const struct nuc_annotation *at = c->a->by_id[user->id];
@@ -336,8 +327,12 @@ void nuc_annotate_as_cortexm(struct nuc_annotator *a)
             for (uint32_t i = 0; i < c.n_members; i++) {
                 c.at = c.members[i];
                 struct nuc_cursor at = {0, 0};
-                for (struct nuc_node *in = nuc_next_input(c.at, &at); in != NULL; in = nuc_next_input(c.at, &at))
-                    look_at_input(&c, in);
+                for (struct nuc_node *in = nuc_next_input(c.at, &at); in != NULL; in = nuc_next_input(c.at, &at)) {
+                    const struct nuc_annotation *made = c.a->by_id[in->id];
+                    join(&c, in);
+                    if (c.found == NULL && made != NULL && made->output.kind != NUC_QSPEC_NONE)
+                        c.found = &made->output;
+                }
                 for (uint32_t k = 0; k < c.at->n_users; k++)
                     look_at_user(&c, c.at->users[k]);
             }

@@ -6,14 +6,6 @@
 #include "quantize/adopt.h"
 #include "quantize/search/choices.h"
 
-/* A number that is chosen has the parameters of the result: perhaps it is infinite. */
-static bool is_chosen_number(const struct nuc_node *node, const struct nuc_node *arg)
-{
-    return node->op == NUC_OP_WHERE && nuc_is_static(arg) && nuc_elements(&arg->vals[0]) == 1;
-}
-
-/* ---- sides ---- */
-
 /* ---- adding specs ---- */
 
 static bool is_activation(const struct nuc_qspec *spec)
@@ -53,13 +45,6 @@ static bool is_of_whole(const struct nuc_node *part, const struct nuc_node *valu
     return read >= all;
 }
 
-/* A move of what is computed in float is one of int8 already where all that reads it takes int8. */
-static bool moves_for_quantized(const struct nuc_annotator *a, const struct nuc_node *node,
-                                const struct nuc_node *input)
-{
-    return a->one_scale && nuc_moves_values(node) && is_of_whole(node, input) && a->is_read_quantized[node->id];
-}
-
 /*
  * The output takes the parameters of its producer, if that has any. So does the input, except that the
  * reference reads it as an activation: after fixed parameters it quantizes a second time. Elements chosen out of a
@@ -75,7 +60,10 @@ static void annotate_shared(struct nuc_annotator *a, struct nuc_node *node, stru
     const struct nuc_qspec *own = nuc_spec_for(a, node, NUC_SPEC_ACTIVATION);
     bool converts = has_parameters && !nuc_moves_values(node) && nuc_output_dtype(a, input) != own->dtype;
 
-    if (chosen || converts || (!has_parameters && moves_for_quantized(a, node, input))) {
+    /* A move of what is computed in float is one of int8 already where all that reads it takes int8. */
+    if (chosen || converts ||
+        (!has_parameters && a->one_scale && nuc_moves_values(node) && is_of_whole(node, input) &&
+         a->is_read_quantized[node->id])) {
         shared.from[0].user = node;
         nuc_annotate_input(a, node, input, own);
         nuc_annotate_output(a, node, &shared);
@@ -274,7 +262,9 @@ void nuc_annotate_alone(struct nuc_annotator *a, struct nuc_node *node)
     for (uint32_t i = 0; i < NUC_MAX_ANCHORS; i++) {
         struct nuc_node *arg = nuc_anchor_arg(p, node, i);
         struct nuc_qspec spec = nuc_anchor_spec(a, a->side[node->id], node, i);
-        if (arg == NULL || is_chosen_number(node, arg) || spec.kind == NUC_QSPEC_NONE)
+        /* A number that is chosen has the parameters of the result: perhaps it is infinite. */
+        if (arg == NULL || (node->op == NUC_OP_WHERE && nuc_is_static(arg) && nuc_elements(&arg->vals[0]) == 1) ||
+            spec.kind == NUC_QSPEC_NONE)
             continue;
         spec = spec_of_reader(a, arg, &spec);
         nuc_annotate_input(a, node, arg, &spec);

@@ -83,18 +83,6 @@ static void npu_specs(const struct nuc_quantize_options *options, struct nuc_qsp
     }
 }
 
-/* Ranges of int16 reach as far as is seen and beyond: there are steps enough. */
-static void widen_specs(struct nuc_qspec specs[NUC_SPEC_COUNT])
-{
-    static const struct nuc_qspec observed = WIDE_SPEC(NUC_QSPEC_OBSERVED, NUC_OBSERVER_AUTO, 0);
-    static const struct nuc_qspec fixed = WIDE_SPEC(NUC_QSPEC_FIXED, NUC_OBSERVER_FIXED, 0x1p-15f);
-
-    specs[NUC_SPEC_ACTIVATION] = specs[NUC_SPEC_FACTOR] = specs[NUC_SPEC_SYMMETRIC] = observed;
-    specs[NUC_SPEC_PROBABILITY] = specs[NUC_SPEC_TANH] = fixed;
-    specs[NUC_SPEC_BIAS].kind = specs[NUC_SPEC_BIAS_CHANNELS].kind = NUC_QSPEC_NONE;
-    specs[NUC_SPEC_ACTIVATION].least = specs[NUC_SPEC_FACTOR].least = specs[NUC_SPEC_SYMMETRIC].least = TINY_SCALE;
-}
-
 void nuc_specs(enum nuc_side side, const struct nuc_quantize_options *options, struct nuc_qspec specs[NUC_SPEC_COUNT])
 {
     if (side != NUC_SIDE_NPU) {
@@ -110,8 +98,16 @@ void nuc_specs(enum nuc_side side, const struct nuc_quantize_options *options, s
             specs[bias].quant_min = INT32_MIN;
             specs[bias].quant_max = INT32_MAX - 1;
         }
-        if (side == NUC_SIDE_WIDE)
-            widen_specs(specs);
+        /* Ranges of int16 reach as far as is seen and beyond: there are steps enough. */
+        if (side == NUC_SIDE_WIDE) {
+            static const struct nuc_qspec observed = WIDE_SPEC(NUC_QSPEC_OBSERVED, NUC_OBSERVER_AUTO, 0);
+            static const struct nuc_qspec fixed = WIDE_SPEC(NUC_QSPEC_FIXED, NUC_OBSERVER_FIXED, 0x1p-15f);
+            specs[NUC_SPEC_ACTIVATION] = specs[NUC_SPEC_FACTOR] = specs[NUC_SPEC_SYMMETRIC] = observed;
+            specs[NUC_SPEC_PROBABILITY] = specs[NUC_SPEC_TANH] = fixed;
+            specs[NUC_SPEC_BIAS].kind = specs[NUC_SPEC_BIAS_CHANNELS].kind = NUC_QSPEC_NONE;
+            specs[NUC_SPEC_ACTIVATION].least = specs[NUC_SPEC_FACTOR].least = specs[NUC_SPEC_SYMMETRIC].least =
+                TINY_SCALE;
+        }
     } else {
         npu_specs(options, specs);
     }

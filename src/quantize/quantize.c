@@ -338,18 +338,6 @@ static void bound_groups(struct nuc_calibration *c, const struct nuc_node *node,
     }
 }
 
-/*
- * x (1 + erf) / 2 of values that erf is near -1 for is what float32 leaves of a difference: steps below that would tell
- * roundings apart, which differ from one computation to another.
- */
-static void bound_steps(struct nuc_calibration *c, const struct nuc_node *gelu, const float *data, size_t elements)
-{
-    float min, max;
-
-    if (nuc_min_max(data, elements, &min, &max))
-        bound_groups(c, gelu, 0x1p-24f * fmaxf(fabsf(min), fabsf(max)), MOST_PASSED);
-}
-
 /* Steps of scores below which LiteRT's softmax has no multiplier; they tell no weights apart. */
 #define LEAST_SCORE_STEP 0x1p-27f
 
@@ -381,8 +369,15 @@ static void observe(void *user, const struct nuc_node *node, uint32_t val_index,
     if (c->means != NULL)
         nuc_input_means_see(c->means, c->pool, c->n_samples - 1, node, data, elements);
     for (uint32_t i = 0; !c->reference_compat && elements != 0 && i < node->n_users; i++) {
-        if (node->users[i]->op == NUC_OP_GELU)
-            bound_steps(c, node->users[i], data, elements);
+        /*
+         * x (1 + erf) / 2 of values that erf is near -1 for is what float32 leaves of a difference: steps below that
+         * would tell roundings apart, which differ from one computation to another.
+         */
+        if (node->users[i]->op == NUC_OP_GELU) {
+            float min, max;
+            if (nuc_min_max(data, elements, &min, &max))
+                bound_groups(c, node->users[i], 0x1p-24f * fmaxf(fabsf(min), fabsf(max)), MOST_PASSED);
+        }
         if (nuc_op_family(node->users[i]->op) == NUC_FAMILY_SOFTMAX)
             keep_steps_above(c, t->output, LEAST_SCORE_STEP);
     }

@@ -51,19 +51,6 @@ NUC_CLONES static void quantize_slice(const float *x, size_t count, const struct
     }
 }
 
-/*
- * torch calls a tensor contiguous when its dimensions of size 1 alone are out of order, and computes contiguous results
- * from it.
- */
-static void normalize_dim_order(struct nuc_meta *meta)
-{
-    struct nuc_meta contiguous = *meta;
-
-    nuc_set_contiguous(&contiguous);
-    if (nuc_same_layout(meta, &contiguous))
-        *meta = contiguous;
-}
-
 const void *nuc_quantize_constant(struct nuc_graph *from, const struct nuc_node *node, const float *values,
                                   const struct nuc_observer *o, struct nuc_meta *meta)
 {
@@ -79,7 +66,14 @@ const void *nuc_quantize_constant(struct nuc_graph *from, const struct nuc_node 
 
     *meta = node->vals[0];
     meta->dtype = o->spec.dtype;
-    normalize_dim_order(meta);
+    /*
+     * torch calls a tensor contiguous when its dimensions of size 1 alone are out of order, and computes contiguous
+     * results from it.
+     */
+    struct nuc_meta contiguous = *meta;
+    nuc_set_contiguous(&contiguous);
+    if (nuc_same_layout(meta, &contiguous))
+        *meta = contiguous;
     return nuc_in_dim_order(from->cx, meta, logical);
 }
 

@@ -57,18 +57,14 @@ static uint32_t root_of(struct builder *b, uint32_t i)
     return i;
 }
 
-static bool same_place(struct nuc_place a, struct nuc_place b)
-{
-    return a.node == b.node && a.user == b.user;
-}
-
 /* Hangs the tree of `child` under that of `parent`; the other way round when the parent's root shares the child's. */
 static void unite(struct builder *b, uint32_t parent, uint32_t child)
 {
     uint32_t above = root_of(b, parent), below = root_of(b, child);
     const struct nuc_qspec *spec = b->entries[above].spec;
 
-    if (spec->kind == NUC_QSPEC_SHARED && same_place(spec->from[0], b->entries[below].place))
+    if (spec->kind == NUC_QSPEC_SHARED && spec->from[0].node == b->entries[below].place.node &&
+        spec->from[0].user == b->entries[below].place.user)
         b->entries[above].parent = below;
     else
         b->entries[below].parent = above;

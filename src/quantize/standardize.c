@@ -24,11 +24,6 @@ static int64_t elements(const struct nuc_node *node)
     return nuc_elements(&node->vals[0]);
 }
 
-static bool is_arithmetic(const struct nuc_node *node)
-{
-    return nuc_op_is_in(node->op, NUC_OPS(NUC_OP_ADD, NUC_OP_SUB, NUC_OP_MUL, NUC_OP_DIV));
-}
-
 static bool is_norm(const struct nuc_node *node)
 {
     return nuc_op_is_in(node->op, NUC_OPS(NUC_OP_LAYER_NORM, NUC_OP_GROUP_NORM, NUC_OP_RMS_NORM));
@@ -61,7 +56,8 @@ static struct operands swapped(struct operands x)
 static bool operands_of(const struct nuc_node *node, struct operands *out)
 {
     *out = (struct operands){nuc_arg_node(node, NUC_SELF), nuc_arg_node(node, NUC_OTHER)};
-    if (!is_arithmetic(node) || out->a == NULL || out->b == NULL)
+    if (!nuc_op_is_in(node->op, NUC_OPS(NUC_OP_ADD, NUC_OP_SUB, NUC_OP_MUL, NUC_OP_DIV)) || out->a == NULL ||
+        out->b == NULL)
         return false;
     if (nuc_is_static(out->a) && node->op != NUC_OP_DIV)
         *out = swapped(*out);

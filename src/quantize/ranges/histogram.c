@@ -157,18 +157,6 @@ bool nuc_finite_range(const struct nuc_seen_values *v, float *min, float *max)
 
 /* ---- counting: torch.histc ---- */
 
-/*
- * torch widens an empty range by 1 on both sides. The limits are finite; a width that overflows or underflows makes
- * the quotient in bin_numbers() infinite or NaN, which its bound takes into the last bin.
- */
-static void widen(float *lo, float *hi)
-{
-    if (*lo == *hi) {
-        *lo = (float)((double)*lo - 1);
-        *hi = (float)((double)*hi + 1);
-    }
-}
-
 /* The last bin includes its right edge. `x` holds values in [lo, lo + width]. */
 NUC_CLONES static void bin_numbers(const float *x, size_t count, float lo, float width, int32_t *out)
 {
@@ -428,7 +416,14 @@ static bool count(struct nuc_seen_values *v, float min, float max, bool has_infi
     bool looks = !v->has_range;
     float lo = min, hi = max;
 
-    widen(&lo, &hi);
+    /*
+     * torch widens an empty range by 1 on both sides. The limits are finite; a width that overflows or underflows makes
+     * the quotient in bin_numbers() infinite or NaN, which its bound takes into the last bin.
+     */
+    if (lo == hi) {
+        lo = (float)((double)lo - 1);
+        hi = (float)((double)hi + 1);
+    }
     for_pieces(v, count_pieces, &(struct counting){v, has_infinity, lo, hi - lo, counters, ranges, looks, min, max});
     if (looks)
         set_range(v, ranges);

@@ -77,11 +77,6 @@ struct nuc_range *nuc_relevant_ranges(struct nuc_graph *g, struct nuc_annotation
     return ranges;
 }
 
-static float clip(struct nuc_range range, float x)
-{
-    return x < range.min ? range.min : x > range.max ? range.max : x;
-}
-
 NUC_CLONES static bool all_inside(struct nuc_range range, const float *x, size_t count)
 {
     enum { BLOCK = 1024 };
@@ -100,7 +95,7 @@ NUC_CLONES static bool all_inside(struct nuc_range range, const float *x, size_t
 NUC_CLONES static void clip_all(struct nuc_range range, const float *x, size_t count, float *out)
 {
     for (size_t i = 0; i < count; i++)
-        out[i] = clip(range, x[i]);
+        out[i] = x[i] < range.min ? range.min : x[i] > range.max ? range.max : x[i];
 }
 
 const float *nuc_clip(struct nuc_context *cx, struct nuc_clipped *copy, struct nuc_range range, const float *x,

@@ -115,12 +115,6 @@ static const struct nuc_channel_layer *layer_with(const factors *f, const struct
     return NULL;
 }
 
-static bool same_geometry(const struct nuc_channel_layer *a, const struct nuc_channel_layer *b)
-{
-    return a->out == b->out && a->in == b->in && a->groups == b->groups && a->of_group == b->of_group &&
-           a->of_out == b->of_out && a->of_in == b->of_in;
-}
-
 static void pin_layer(factors *f, const struct nuc_channel_layer *l)
 {
     for (uint32_t o = 0; o < l->out; o++)
@@ -137,7 +131,8 @@ static void share_weight(factors *f, const struct nuc_channel_layer *l)
 {
     const struct nuc_channel_layer *other = layer_with(f, l->weight);
 
-    if (other != NULL && same_geometry(other, l)) {
+    if (other != NULL && other->out == l->out && other->in == l->in && other->groups == l->groups &&
+        other->of_group == l->of_group && other->of_out == l->of_out && other->of_in == l->of_in) {
         for (uint32_t o = 0; o < l->out; o++)
             nuc_label_join(f->sets, other->written[o], l->written[o]);
         for (uint32_t i = 0; i < l->in; i++)
@@ -545,26 +540,6 @@ static bool follow(factors *f, struct nuc_node *n)
     return false;
 }
 
-static void pin_operands(factors *f, const struct nuc_node *n)
-{
-    struct nuc_cursor at = {0, 0};
-
-    for (struct nuc_node *in = nuc_next_input(n, &at); in != NULL; in = nuc_next_input(n, &at))
-        pin_value(f, in);
-}
-
-/* A weight that is also read as a value keeps its elements. */
-static void settle_weights(factors *f)
-{
-    for (uint32_t i = 0; i < f->n_layers; i++) {
-        struct nuc_channel_labels **own = f->labels[f->layers[i].weight->id];
-        if (own != NULL && own[0] != NULL) {
-            nuc_labels_pin(f->sets, own[0]);
-            pin_layer(f, &f->layers[i]);
-        }
-    }
-}
-
 struct nuc_channel_factors *nuc_channel_factors_find(struct nuc_graph *g)
 {
     factors *f = nuc_alloc(g->cx, sizeof *f);
@@ -578,12 +553,21 @@ struct nuc_channel_factors *nuc_channel_factors_find(struct nuc_graph *g)
         f->labels[n->id] = nuc_alloc_array(g->cx, n->n_vals, sizeof(struct nuc_channel_labels *));
         if (n->op != NUC_OP_OUTPUT && follow(f, n))
             continue;
-        pin_operands(f, n);
+        struct nuc_cursor at = {0, 0};
+        for (struct nuc_node *in = nuc_next_input(n, &at); in != NULL; in = nuc_next_input(n, &at))
+            pin_value(f, in);
         for (uint32_t i = 0; i < n->n_vals; i++) {
             if (is_float(n, i))
                 f->labels[n->id][i] = pinned_value(f, &n->vals[i]);
         }
     }
-    settle_weights(f);
+    /* A weight that is also read as a value keeps its elements. */
+    for (uint32_t i = 0; i < f->n_layers; i++) {
+        struct nuc_channel_labels **own = f->labels[f->layers[i].weight->id];
+        if (own != NULL && own[0] != NULL) {
+            nuc_labels_pin(f->sets, own[0]);
+            pin_layer(f, &f->layers[i]);
+        }
+    }
     return f;
 }

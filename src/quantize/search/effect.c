@@ -445,17 +445,6 @@ double nuc_cut_off(const struct nuc_effects *fx, const struct nuc_tried *tried, 
     return sum;
 }
 
-static void make_reference(struct nuc_effects *fx, struct nuc_evaluator *e, size_t sample)
-{
-    nuc_eval_steps(e, 0, fx->n_steps);
-    for (uint32_t p = 0; p < fx->n_points; p++) {
-        if (fx->points[p].quantize != NULL)
-            see_point(fx, e, p, &fx->seen[sample][p]);
-    }
-    for (size_t i = 0; i < fx->n_scores; i++)
-        memcpy(fx->reference[sample][i], score_values(fx, e, i), nuc_bytes(&fx->scores[i].node->vals[0]));
-}
-
 /*
  * Trials branch off one run without any rounding, each where it begins to differ. Those that begin last come first:
  * what a trial leaves behind is made again by those after it. A run that is known is made up to where the first of
@@ -472,8 +461,15 @@ static void run_alone(const void *arg, struct nuc_part part)
         const size_t k = sample_at(j, at);
         bool made = j->samples == NULL;
         start(fx, e, k);
-        if (made)
-            make_reference(fx, e, k);
+        if (made) {
+            nuc_eval_steps(e, 0, fx->n_steps);
+            for (uint32_t p = 0; p < fx->n_points; p++) {
+                if (fx->points[p].quantize != NULL)
+                    see_point(fx, e, p, &fx->seen[k][p]);
+            }
+            for (size_t i = 0; i < fx->n_scores; i++)
+                memcpy(fx->reference[k][i], score_values(fx, e, i), nuc_bytes(&fx->scores[i].node->vals[0]));
+        }
         for (size_t i = j->n; i-- > 0;) {
             const struct nuc_tried *t = &j->tried[j->order[i]];
             const uint32_t first = j->first[j->order[i]];
@@ -524,15 +520,6 @@ static void make_room(struct nuc_effects *fx)
     }
 }
 
-/* Over all samples. */
-static void find_signals(struct nuc_effects *fx)
-{
-    for (size_t k = 0; k < fx->n_samples; k++) {
-        for (size_t i = 0; i < fx->n_scores; i++)
-            fx->signal[i] += nuc_score_error(&fx->scores[i], fx->reference[k][i], fx->reference[k][i]).signal;
-    }
-}
-
 void nuc_effects_of(struct nuc_effects *fx, const struct nuc_tried *tried, size_t n, const size_t *samples,
                     size_t n_samples, double *error)
 {
@@ -546,8 +533,12 @@ void nuc_effects_of(struct nuc_effects *fx, const struct nuc_tried *tried, size_
     struct job job = {
         .fx = fx, .tried = tried, .first = first, .order = order, .n = n, .samples = samples, .noise = noise};
     for_samples(fx, (double)n, n_samples, run_alone, &job);
-    if (samples == NULL)
-        find_signals(fx);
+    if (samples == NULL) {
+        for (size_t k = 0; k < fx->n_samples; k++) {
+            for (size_t i = 0; i < fx->n_scores; i++)
+                fx->signal[i] += nuc_score_error(&fx->scores[i], fx->reference[k][i], fx->reference[k][i]).signal;
+        }
+    }
     for (size_t i = 0; i < n_samples * n; i++)
         error[i] = relative_error(fx, noise + i * fx->n_scores);
     nuc_pop_arena(cx, outer);

@@ -497,16 +497,12 @@ static void add_quotient(struct problem *p, const struct nuc_node *n)
 
 /* ---- the noise of values, and how far they may be stretched ---- */
 
-static struct nuc_range bounds_of(const equalizer *e, const struct nuc_node *n)
-{
-    return e->c->relevant != NULL ? e->c->relevant[n->id] : (struct nuc_range){-HUGE_VALF, HUGE_VALF};
-}
-
 static void add_value(struct problem *p, const struct nuc_node *n, uint32_t group)
 {
     const struct nuc_observer *o = group == NUC_NO_GROUP ? NULL : p->e->c->observers[group];
     const struct nuc_channel_labels *l = p->e->labels[n->id];
-    struct nuc_range bounds = bounds_of(p->e, n);
+    struct nuc_range bounds =
+        p->e->c->relevant != NULL ? p->e->c->relevant[n->id] : (struct nuc_range){-HUGE_VALF, HUGE_VALF};
 
     if (o == NULL || l == NULL || o->spec.kind != NUC_QSPEC_OBSERVED || o->spec.ch_axis >= 0)
         return;
@@ -556,17 +552,6 @@ static void bound_values(struct problem *p, uint32_t group)
     }
 }
 
-/* What stays below the bound of a clip may not come above it; a channel that is clipped keeps its factor. */
-static void bound_clip(struct problem *p, const struct nuc_channel_clip *clip)
-{
-    const struct nuc_channel_labels *l = p->e->labels[clip->node->id];
-
-    for (size_t i = 0; l != NULL && i < l->count; i++) {
-        struct seen s = seen_of(p->e, p->part, clip->node, i);
-        bound(p, root_of(p->e, l->at[i]), reach_of(&s.above, s.n_samples) / clip->bound);
-    }
-}
-
 static void fill_model(struct problem *p)
 {
     const equalizer *e = p->e;
@@ -596,8 +581,15 @@ static void fill_model(struct problem *p)
         m->lowest[i] = f->sets->pinned[i] ? 0 : -log(MOST_FACTOR);
     for (uint32_t i = 0; i < m->n_tensors; i++)
         bound_values(p, i);
-    for (uint32_t i = 0; i < f->n_clips; i++)
-        bound_clip(p, &f->clips[i]);
+    /* What stays below the bound of a clip may not come above it; a channel that is clipped keeps its factor. */
+    for (uint32_t i = 0; i < f->n_clips; i++) {
+        const struct nuc_channel_clip *clip = &f->clips[i];
+        const struct nuc_channel_labels *l = e->labels[clip->node->id];
+        for (size_t k = 0; l != NULL && k < l->count; k++) {
+            struct seen s = seen_of(e, p->part, clip->node, k);
+            bound(p, root_of(e, l->at[k]), reach_of(&s.above, s.n_samples) / clip->bound);
+        }
+    }
 }
 
 double nuc_equalizer_solve(struct nuc_equalizer *e, unsigned part)

@@ -423,9 +423,9 @@ static void try_blocks(struct choice *h)
 
 /* ---- the whole network ---- */
 
-/* All observers have the parameters for samples of a part, what others adopt included. */
-static void take_parameters(struct choice *h, unsigned part)
+static const struct nuc_parameters *parameters_of(struct choice *h, unsigned part)
 {
+    /* All observers have the parameters for samples of a part, what others adopt included. */
     nuc_own_parameters(h->c);
     for (uint32_t i = 0; i < h->n_open; i++) {
         const struct open_group *g = &h->open[i];
@@ -434,11 +434,6 @@ static void take_parameters(struct choice *h, unsigned part)
         o->zero_point[0] = g->of[part][g->chosen].zero_point;
     }
     nuc_adopt(h->c);
-}
-
-static const struct nuc_parameters *parameters_of(struct choice *h, unsigned part)
-{
-    take_parameters(h, part);
     return nuc_present_parameters(h->c);
 }
 
@@ -599,15 +594,6 @@ static void note_choices(const struct choice *h)
     r->known = true;
 }
 
-/* Of the groups that are open. */
-static void take_choices(struct choice *h)
-{
-    for (uint32_t i = 0; i < h->n_open; i++)
-        h->open[i].chosen = h->known[h->open[i].group];
-    if (asks_for_errors(h))
-        whole(h, h->error);
-}
-
 void nuc_choose_ranges(struct nuc_calibration *c)
 {
     struct nuc_context *cx = c->g->cx;
@@ -642,7 +628,11 @@ void nuc_choose_ranges(struct nuc_calibration *c)
     }
     nuc_parallel_for(nuc_pool_new(cx, c->threads), h.n_open, h.n_open * CANDIDATE_COST, find_candidates, &h);
     if (h.n_open != 0 && h.known != NULL) {
-        take_choices(&h);
+        /* Of the groups that are open. */
+        for (uint32_t i = 0; i < h.n_open; i++)
+            h.open[i].chosen = h.known[h.open[i].group];
+        if (asks_for_errors(&h))
+            whole(&h, h.error);
     } else if (h.n_open != 0 && by_parts) {
         choose(&h);
     } else if (h.n_open != 0) {

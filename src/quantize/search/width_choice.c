@@ -98,15 +98,6 @@ static void add_member(struct nuc_calibration *c, struct value *v, size_t *capac
     v->members[v->n_members++] = node;
 }
 
-/* With it goes what is quantized together with it, as the convolution in front of an activation. */
-static void add_maker(struct nuc_calibration *c, struct value *v, size_t *capacity, const struct nuc_node *node)
-{
-    add_member(c, v, capacity, node);
-    const struct nuc_node *in = nuc_is_call(node) ? nuc_arg_node(node, NUC_SELF) : NULL;
-    if (in != NULL && nuc_is_call(in) && nuc_observed_group(c, in, node) == NUC_NO_GROUP)
-        add_member(c, v, capacity, in);
-}
-
 /* False: the value is int8 whatever computes it. */
 static bool find_members(const struct nuc_width_search *s, struct value *v)
 {
@@ -120,8 +111,13 @@ static bool find_members(const struct nuc_width_search *s, struct value *v)
         bool is_result = c->observed[node->id].output == v->group;
         if ((s->quantized_io && nuc_is_placeholder(node)) || node->source->width == NUC_WIDTH_INT8)
             return false;
-        if (is_result)
-            add_maker(c, v, &capacity, node);
+        /* With it goes what is quantized together with it, as the convolution in front of an activation. */
+        if (is_result) {
+            add_member(c, v, &capacity, node);
+            const struct nuc_node *in = nuc_is_call(node) ? nuc_arg_node(node, NUC_SELF) : NULL;
+            if (in != NULL && nuc_is_call(in) && nuc_observed_group(c, in, node) == NUC_NO_GROUP)
+                add_member(c, v, &capacity, in);
+        }
         for (uint32_t k = 0; k < node->n_users; k++) {
             const struct nuc_node *user = node->users[k];
             if (!is_result && nuc_observed_group(c, node, user) != v->group)
