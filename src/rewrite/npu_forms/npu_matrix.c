@@ -322,12 +322,6 @@ static struct nuc_node *form_scaled_bmm(struct nuc_graph *g, struct nuc_node *no
     return nuc_insert_with_number(g, node, NUC_OP_MUL, nuc_insert_binary(g, node, NUC_OP_BMM, a, b), scale);
 }
 
-/* A constant for each column. */
-static bool is_bias(const struct nuc_node *x, int64_t columns)
-{
-    return is_constant(x) && x->vals[0].rank == 1 && x->vals[0].sizes[0] == columns;
-}
-
 static bool form_addmm_applies(const struct nuc_support *s, const struct nuc_node *node)
 {
     const struct nuc_node *a = nuc_arg_node(node, NUC_ARG(ADDMM, mat1)), *b = nuc_arg_node(node, NUC_ARG(ADDMM, mat2));
@@ -335,7 +329,8 @@ static bool form_addmm_applies(const struct nuc_support *s, const struct nuc_nod
 
     (void)s;
     return nuc_is_float_value(a) && nuc_is_float_value(b) && nuc_is_float_value(bias) &&
-           (!is_constant(b) || is_bias(bias, from_end(b, 0))) &&
+           (!is_constant(b) ||
+            (is_constant(bias) && bias->vals[0].rank == 1 && bias->vals[0].sizes[0] == from_end(b, 0))) &&
            nuc_numbers_equal(nuc_scalar(node, NUC_ARG(ADDMM, beta), 1.0), 1.0) &&
            nuc_numbers_equal(nuc_scalar(node, NUC_ARG(ADDMM, alpha), 1.0), 1.0);
 }

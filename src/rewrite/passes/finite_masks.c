@@ -359,11 +359,6 @@ static void take_apart(struct sum *s, struct nuc_node *node, unsigned left)
 
 /* ---- putting together ---- */
 
-static struct nuc_node *plus(struct sum *s, struct nuc_node *x, struct nuc_node *term)
-{
-    return x == NULL ? term : nuc_insert_binary(s->g, s->before, NUC_OP_ADD, x, term);
-}
-
 enum part { PART_SCORES, PART_BIASES, PART_MASKS };
 
 static enum part part_of(const struct term *t)
@@ -376,7 +371,7 @@ static struct nuc_node *joined(struct sum *s, const struct terms *t, struct nuc_
 {
     for (uint32_t i = 0; i < t->n; i++) {
         if (part_of(&t->at[i]) == part)
-            x = plus(s, x, t->at[i].value);
+            x = x == NULL ? t->at[i].value : nuc_insert_binary(s->g, s->before, NUC_OP_ADD, x, t->at[i].value);
     }
     return x;
 }

@@ -108,17 +108,6 @@ static bool is_sum(const struct nuc_node *node)
            is_float(nuc_arg_node(node, NUC_OTHER));
 }
 
-/* As the 1 that keeps a gate open while it is trained. */
-static bool adds_number(struct nuc_graph *g, const struct nuc_node *node, double *number)
-{
-    return is_sum(node) && nuc_number_of(g, nuc_arg_node(node, NUC_OTHER), number);
-}
-
-static bool is_vector_beside(const struct nuc_node *node, const struct nuc_node *sum)
-{
-    return nuc_is_static(node) && node->vals[0].rank == 1 && nuc_elements(&node->vals[0]) == last_size(sum);
-}
-
 /* What is sliced to a step is a sequence in reverse. */
 static bool is_turned(struct nuc_graph *g, const struct nuc_node *value, const struct part *p)
 {
@@ -211,7 +200,8 @@ static bool read_gate(struct nuc_graph *g, struct nuc_node *value, struct part p
         input = nuc_arg_node(value, NUC_SELF);
         bool views = nuc_op_family(value->op) == NUC_FAMILY_VIEW || nuc_is_plain_copy(value);
         double number;
-        if (p.rows.biases[1].of == NULL && adds_number(g, value, &number)) {
+        /* As the 1 that keeps a gate open while it is trained. */
+        if (p.rows.biases[1].of == NULL && is_sum(value) && nuc_number_of(g, nuc_arg_node(value, NUC_OTHER), &number)) {
             p.rows.added += number;
             value = input;
             continue;
@@ -238,7 +228,8 @@ static bool read_gate(struct nuc_graph *g, struct nuc_node *value, struct part p
         return false;
     if (is_sum(value)) {
         struct nuc_node *a = nuc_operand(g, value, NUC_SELF), *b = nuc_operand(g, value, NUC_OTHER);
-        if (p.rows.biases[1].of == NULL && p.rows.added == 0 && is_vector_beside(b, value)) {
+        if (p.rows.biases[1].of == NULL && p.rows.added == 0 && nuc_is_static(b) && b->vals[0].rank == 1 &&
+            nuc_elements(&b->vals[0]) == last_size(value)) {
             p.rows.biases[1] = (struct bias){b, p.rows.at};
             return read_gate(g, a, p, out);
         }

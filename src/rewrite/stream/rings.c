@@ -397,14 +397,6 @@ static void carry(struct rings *r, struct nuc_node *n, const struct nuc_track *t
     r->bytes += nuc_bytes(&meta);
 }
 
-static void adapt_recurrent(struct rings *r, struct nuc_node *n, const struct nuc_track *t)
-{
-    const uint32_t n_states = nuc_recurrent_of(n).n_states;
-
-    for (uint32_t s = 0; s < n_states; s++)
-        carry(r, n, t, NUC_RECURRENT(hx), s, s + 1);
-}
-
 static void adapt(struct rings *r, struct nuc_node *n, const struct nuc_track *t)
 {
     const uint32_t pools = nuc_arg_named(n, "kernel_size") != NUC_NO_ARG
@@ -430,7 +422,8 @@ static void adapt(struct rings *r, struct nuc_node *n, const struct nuc_track *t
         adapt_sizes(r, n, t);
         break;
     case NUC_FAMILY_RECURRENT:
-        adapt_recurrent(r, n, t);
+        for (uint32_t s = 0, n_states = nuc_recurrent_of(n).n_states; s < n_states; s++)
+            carry(r, n, t, NUC_RECURRENT(hx), s, s + 1);
         break;
     default:
         if (n->op == NUC_OP_SIGNAL_MICRO)

@@ -7,19 +7,15 @@
 #include "rewrite/pass_list.h"
 #include "rewrite/rewrite.h"
 
-/* A number in the source became a constant that has no state-dict name of its own. */
-static bool is_number(const struct nuc_node *node)
-{
-    return nuc_is_static_float(node) && node->input_kind == NUC_CONSTANT && node->vals[0].rank == 0 &&
-           strcmp(node->target, node->name) == 0;
-}
-
 static bool materialize(struct nuc_graph *g, struct nuc_node *div)
 {
     struct nuc_node *divisor = nuc_arg_node(div, NUC_OTHER);
     const struct nuc_meta *in = &nuc_operand(g, div, NUC_SELF)->vals[0];
 
-    if (!is_number(divisor) || in->rank == 0)
+    /* A number in the source became a constant that has no state-dict name of its own. */
+    if (!(nuc_is_static_float(divisor) && divisor->input_kind == NUC_CONSTANT && divisor->vals[0].rank == 0 &&
+          strcmp(divisor->target, divisor->name) == 0) ||
+        in->rank == 0)
         return false;
     struct nuc_meta meta = nuc_meta_make(NUC_F32, in->sizes, in->rank);
     size_t elements = (size_t)nuc_elements(&meta);
