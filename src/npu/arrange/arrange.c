@@ -226,17 +226,6 @@ static void spread_value(struct wave *w, const struct nuc_port *from)
         take(w, port_at(v, i), order);
 }
 
-/* From the seed through all neighbours that can take the order that reaches them. */
-static void spread(struct wave *w)
-{
-    for (uint32_t i = 0; i < w->count; i++) {
-        const struct nuc_lt_op *op = w->a->ops[w->queue[i]].op;
-        for (uint32_t k = 0; k < nuc_arrange_data_operands(&w->a->ops[w->queue[i]]); k++)
-            spread_value(w, &(struct nuc_port){w->queue[i], k, op->inputs[k]});
-        spread_value(w, &(struct nuc_port){w->queue[i], NUC_RESULT, op->outputs[0]});
-    }
-}
-
 /* Cost of a transpose between two ports by whether their operators move: bit 0 the first, bit 1 the second. */
 static void add_pair(struct nuc_cut *cut, const struct nuc_arrangement *a, const struct nuc_value *v,
                      const struct nuc_port *p, const struct nuc_port *r)
@@ -305,7 +294,13 @@ static bool try_move(struct nuc_arrangement *a, const struct nuc_port *seed, uin
     for (uint32_t i = 0; i < a->n_ops; i++)
         a->ops[i].moved = false;
     take(&w, seed, order);
-    spread(&w);
+    /* From the seed through all neighbours that can take the order that reaches them. */
+    for (uint32_t i = 0; i < w.count; i++) {
+        const struct nuc_lt_op *op = w.a->ops[w.queue[i]].op;
+        for (uint32_t k = 0; k < nuc_arrange_data_operands(&w.a->ops[w.queue[i]]); k++)
+            spread_value(&w, &(struct nuc_port){w.queue[i], k, op->inputs[k]});
+        spread_value(&w, &(struct nuc_port){w.queue[i], NUC_RESULT, op->outputs[0]});
+    }
     bool better = w.count > 0 && settle(a, cost);
     if (w.count > 0 && !better) {
         cut_move(a);

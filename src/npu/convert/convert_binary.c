@@ -9,17 +9,6 @@ static void set_multiplier(int32_t *multiplier, int32_t *shift, double scale)
     *shift = m.shift;
 }
 
-/* Both operands in units of half the larger scale / 2^20. Source: LiteRT's preparation of ADD. */
-static void prepare_sum(struct nuc_mc_binary *e, struct nuc_cv_params a, struct nuc_cv_params b, struct nuc_cv_params y)
-{
-    double twice = 2.0 * (double)(a.scale > b.scale ? a.scale : b.scale);
-
-    e->left_shift = 20;
-    set_multiplier(&e->a_multiplier, &e->a_shift, (double)a.scale / twice);
-    set_multiplier(&e->b_multiplier, &e->b_shift, (double)b.scale / twice);
-    set_multiplier(&e->out_multiplier, &e->out_shift, twice / ((double)(1 << 20) * (double)y.scale));
-}
-
 struct nuc_mc_binary nuc_cv_binary(const struct nuc_cv *cv, const struct nuc_cv_node *n, uint32_t *opcode)
 {
     const struct nuc_lt_tensor *ta = nuc_cv_in(cv, n, 0), *tb = nuc_cv_in(cv, n, 1);
@@ -32,10 +21,15 @@ struct nuc_mc_binary nuc_cv_binary(const struct nuc_cv *cv, const struct nuc_cv_
     *opcode = nuc_cv_opcode(n->op->code);
     e.clamp_min = n->clamp_min;
     e.clamp_max = n->clamp_max;
+    double twice = 2.0 * (double)(a.scale > b.scale ? a.scale : b.scale);
     switch (*opcode) {
     case NUC_MC_OP_ADD:
     case NUC_MC_OP_SUB:
-        prepare_sum(&e, a, b, y);
+        /* Both operands in units of half the larger scale / 2^20. Source: LiteRT's preparation of ADD. */
+        e.left_shift = 20;
+        set_multiplier(&e.a_multiplier, &e.a_shift, (double)a.scale / twice);
+        set_multiplier(&e.b_multiplier, &e.b_shift, (double)b.scale / twice);
+        set_multiplier(&e.out_multiplier, &e.out_shift, twice / ((double)(1 << 20) * (double)y.scale));
         nuc_cv_clamp(cv, n, n->op->options.arith.activation, &e.clamp_min, &e.clamp_max);
         break;
     case NUC_MC_OP_MUL:

@@ -431,14 +431,6 @@ static void measure(const struct nuc_cv *cv, struct lives *l)
     }
 }
 
-/* Without a view the bytes that most are live with can become fewer only where it lies in some of them. */
-static bool may_save(const struct nuc_cv *cv, int32_t view, struct lives *l)
-{
-    const struct life *life = &l->of[holder_of(cv, view, l->holders)];
-
-    return life->size > 0 && life->first <= l->at && l->at <= life->last;
-}
-
 /* A slice or turned value that is read where it lies needs no operator. */
 static void set_dropped(struct nuc_cv *cv, int32_t view, bool dropped)
 {
@@ -460,7 +452,9 @@ static void take_back(struct nuc_cv *cv, const int32_t *views, uint32_t n)
     measure(cv, &now);
     while (n-- > 0) {
         int32_t view = views[n], alias = cv->tensors[view].alias;
-        if (!may_save(cv, view, &now))
+        /* Without a view the bytes that most are live with can become fewer only where it lies in some of them. */
+        const struct life *life = &now.of[holder_of(cv, view, now.holders)];
+        if (life->size == 0 || life->first > now.at || now.at > life->last)
             continue;
         set_dropped(cv, view, false);
         leave_alias(cv, view);

@@ -134,36 +134,24 @@ static void infer_any(struct inference *f, struct nuc_node *node)
     become(f, node, channels_first && rank_of(node) > 2 ? NUC_CHANNELS_FIRST : NUC_FORMATLESS);
 }
 
-/* The node itself gets its format as an input of its users. */
-static void infer_boundary(struct inference *f, struct nuc_node *node)
-{
-    if (node->n_users > 0)
-        become(f, node->users[0], NUC_FORMATLESS);
-    if (nuc_arg_node(node, NUC_SELF) != NULL)
-        become(f, nuc_arg_node(node, NUC_SELF), NUC_FORMATLESS);
-}
-
-/* Data, and the weight of a convolution, which is summed. */
-static void infer_channels_first(struct inference *f, struct nuc_node *node)
-{
-    for (uint32_t i = 0; i < node->n_args; i++) {
-        struct nuc_node *in = nuc_arg_node(node, i);
-        struct nuc_axis_map map;
-        bool image = i == NUC_SELF || (nuc_axis_map(node, 0, i, 0, &map) && nuc_has_axis(&map, NUC_AXIS_WHOLE));
-        if (in != NULL)
-            become(f, in, image ? NUC_CHANNELS_FIRST : NUC_FORMATLESS);
-    }
-    become(f, node, NUC_CHANNELS_FIRST);
-}
-
 static void infer_node(struct inference *f, struct nuc_node *node)
 {
     switch (rule_of(node, f->rules)) {
-    case RULE_CHANNELS_FIRST:
-        infer_channels_first(f, node);
+    case RULE_CHANNELS_FIRST: /* data, and the weight of a convolution, which is summed */
+        for (uint32_t i = 0; i < node->n_args; i++) {
+            struct nuc_node *in = nuc_arg_node(node, i);
+            struct nuc_axis_map map;
+            bool image = i == NUC_SELF || (nuc_axis_map(node, 0, i, 0, &map) && nuc_has_axis(&map, NUC_AXIS_WHOLE));
+            if (in != NULL)
+                become(f, in, image ? NUC_CHANNELS_FIRST : NUC_FORMATLESS);
+        }
+        become(f, node, NUC_CHANNELS_FIRST);
         break;
-    case RULE_BOUNDARY:
-        infer_boundary(f, node);
+    case RULE_BOUNDARY: /* the node itself gets its format as an input of its users */
+        if (node->n_users > 0)
+            become(f, node->users[0], NUC_FORMATLESS);
+        if (nuc_arg_node(node, NUC_SELF) != NULL)
+            become(f, nuc_arg_node(node, NUC_SELF), NUC_FORMATLESS);
         break;
     case RULE_ANY:
         infer_any(f, node);

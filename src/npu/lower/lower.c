@@ -29,15 +29,6 @@ bool nuc_can_lower(enum nuc_op op)
 
 /* ---- the partition ---- */
 
-/* Identities at boundaries were made before getitem nodes gave their tensors up for those of the operators. */
-static void follow_getitems(struct nuc_lowering *l)
-{
-    struct nuc_lt_subgraph *s = nuc_ltb_graph(l->b);
-
-    for (uint32_t i = 0; i < s->n_ops; i++)
-        s->ops[i].inputs[0] = nuc_ltb_root(l->b, s->ops[i].inputs[0]);
-}
-
 /* Parameters first: they give the tensors their quantization. Parts of tuples have those of the whole. */
 enum phase { PARAMETERS, PARTS, OPERATORS };
 
@@ -72,7 +63,10 @@ static void lower_nodes(struct nuc_lowering *l)
 
     lower_phase(l, PARAMETERS);
     lower_phase(l, PARTS);
-    follow_getitems(l);
+    /* Identities at boundaries were made before getitem nodes gave their tensors up for those of the operators. */
+    struct nuc_lt_subgraph *model = nuc_ltb_graph(l->b);
+    for (uint32_t i = 0; i < model->n_ops; i++)
+        model->ops[i].inputs[0] = nuc_ltb_root(l->b, model->ops[i].inputs[0]);
     for (uint32_t i = 0; i < p->n_nodes; i++) {
         const struct nuc_node *node = p->nodes[i];
         if (!nuc_can_lower(node->op))

@@ -63,12 +63,6 @@ static const int32_t *single_one_perm(const struct nuc_lt_tensor *from, const st
     return NULL;
 }
 
-/* Batch and channels stay where they are, so the reshape touches the dimensions between them alone. */
-static bool keeps_ends(const struct nuc_lt_tensor *from, const struct nuc_lt_tensor *to)
-{
-    return from->shape[0] == to->shape[0] && from->shape[from->rank - 1] == to->shape[to->rank - 1];
-}
-
 /* Transposes around the reshape of `x` to `y`, so that it sees the dimensions in the order torch sees them. */
 void nuc_lower_view(struct nuc_lowering *l, const struct nuc_node *node, int32_t x, int32_t y)
 {
@@ -79,7 +73,9 @@ void nuc_lower_view(struct nuc_lowering *l, const struct nuc_node *node, int32_t
     (void)node;
     nuc_lower_propagate(l, x, y);
     const struct nuc_lt_tensor *from = nuc_ltb_at(l->b, x), *to = nuc_ltb_at(l->b, y);
-    bool plain = last_in && last_out && keeps_ends(from, to);
+    /* Batch and channels stay where they are, so the reshape touches the dimensions between them alone. */
+    bool plain =
+        last_in && last_out && from->shape[0] == to->shape[0] && from->shape[from->rank - 1] == to->shape[to->rank - 1];
     if (last_in && last_out && !plain)
         single = single_one_perm(from, to);
     nuc_perm_to_first(to_first, from->rank);

@@ -187,12 +187,6 @@ static bool check_ends(struct partitioning *p, const struct nuc_node *member)
     return changed;
 }
 
-/* By the reference: the backend of the older rules goes on. */
-static bool is_verified(const struct partitioning *p)
-{
-    return !p->options->reference_compat || p->support.flavor->rules != NUC_RULES_SDK_3_1;
-}
-
 /*
  * Before any proposal. In compatibility mode what the reference's verifier would end the compilation for: parameters
  * around the operators of a proposal that holds. True: one is refused.
@@ -211,7 +205,8 @@ static bool check_clusters(struct partitioning *p)
             continue;
         if (!compat)
             check_cluster_member(p, n);
-        if (n != n->cluster || !is_verified(p))
+        /* The reference's backend of the older rules goes on. */
+        if (n != n->cluster || (p->options->reference_compat && p->support.flavor->rules == NUC_RULES_SDK_3_1))
             continue;
         struct nuc_verdict v = nuc_check_parameters(&p->support, n);
         if (!v.ok)

@@ -71,11 +71,6 @@ static const struct nuc_node *quantized_operand(const struct nuc_node *node, uin
     return input != NULL && nuc_is_dequantize(input) ? nuc_arg_node(input, NUC_SELF) : input;
 }
 
-static bool is_number(const struct nuc_node *value)
-{
-    return value != NULL && nuc_is_static(value) && nuc_value_elements(value) == 1;
-}
-
 /* The value that it is a function of, value by value, as far back as the NPU makes one table of all functions. */
 static const struct nuc_node *origin_of(const struct making *k, const struct nuc_node *value)
 {
@@ -92,7 +87,8 @@ static uint32_t varying_operands(const struct nuc_node *node, const struct nuc_n
 
     for (uint32_t i = 0; i < n; i++) {
         operands[count] = quantized_operand(node, i);
-        count += operands[count] != NULL && !is_number(operands[count]);
+        count +=
+            operands[count] != NULL && !(nuc_is_static(operands[count]) && nuc_value_elements(operands[count]) == 1);
     }
     return count;
 }
