@@ -188,16 +188,6 @@ static struct nuc_node *repeat_channels(struct nuc_cm *c, struct nuc_node *value
     return nuc_cm_as_nchw(c, nuc_cm_view(c, elements, sizes, 4, before), before);
 }
 
-/*
- * Kernels in more than plain C have one output of each input channel, but of one channel; of several outputs the input
- * is read that often.
- */
-static bool repeats_channels(const struct nuc_cm *c, const struct conv *v, int64_t in_channels)
-{
-    return v->in.dtype == NUC_I8 && in_channels > 1 && v->out_channels > in_channels &&
-           c->options->cpu->isa != NUC_ISA_SCALAR && !c->options->reference_compat;
-}
-
 /* Of one window, which is the image: its elements are the channels of one pixel. */
 static bool is_whole_image(const struct nuc_cm *c, const struct nuc_node *node, const struct conv *v)
 {
@@ -235,7 +225,12 @@ static struct nuc_node *lower_forward(struct nuc_cm *c, const struct nuc_node *n
      */
     const int64_t sides[4] = {v->padding.h, v->padding.w, v->padding.h, v->padding.w};
     struct nuc_node *in = nuc_cm_channels_last(c, v->in.node, v->before);
-    if (depthwise && repeats_channels(c, v, in_channels)) {
+    /*
+     * Kernels in more than plain C have one output of each input channel, but of one channel; of several outputs the
+     * input is read that often.
+     */
+    if (depthwise && v->in.dtype == NUC_I8 && in_channels > 1 && v->out_channels > in_channels &&
+        c->options->cpu->isa != NUC_ISA_SCALAR && !c->options->reference_compat) {
         in = repeat_channels(c, in, v->out_channels / in_channels, v->before);
         in_channels = v->out_channels;
     }

@@ -12,15 +12,6 @@ static bool moves(enum nuc_op op)
     return nuc_op_rearranges(op) || op == NUC_OP_SLICE;
 }
 
-/* A movement after an operator: the operator's value is quantized as the movement's result. */
-static void separate(struct nuc_graph *g, struct nuc_node *value, struct nuc_node *move, const struct nuc_node *like)
-{
-    struct nuc_node *quantize = nuc_cm_insert_quant(g, value->next, NUC_OP_QUANTIZE_PER_TENSOR, value, like);
-    struct nuc_node *dequantize = nuc_cm_insert_quant(g, quantize->next, NUC_OP_DEQUANTIZE_PER_TENSOR, quantize, like);
-
-    nuc_replace_input(g, move, value, dequantize);
-}
-
 void nuc_cm_separate_moves(struct nuc_graph *g)
 {
     /* From the back: a chain of movements separates one after the other. */
@@ -32,7 +23,12 @@ void nuc_cm_separate_moves(struct nuc_graph *g)
             !nuc_is_call(value) || value->n_users != 1 || value->vals[0].dtype != NUC_F32 ||
             !nuc_cm_result(n, false, &out))
             continue;
-        separate(g, value, n, out.quantize);
+        /* A movement after an operator: the operator's value is quantized as the movement's result. */
+        struct nuc_node *quantize =
+            nuc_cm_insert_quant(g, value->next, NUC_OP_QUANTIZE_PER_TENSOR, value, out.quantize);
+        struct nuc_node *dequantize =
+            nuc_cm_insert_quant(g, quantize->next, NUC_OP_DEQUANTIZE_PER_TENSOR, quantize, out.quantize);
+        nuc_replace_input(g, n, value, dequantize);
     }
 }
 
@@ -64,11 +60,6 @@ static void fold_copy(struct nuc_cm *c, struct nuc_node *copy)
 
 /* ---- after: moves in a row ---- */
 
-static bool moves_bytes(const struct nuc_node *node)
-{
-    return node->op != NUC_OP_NUCLEON_PERMUTE_VIEW && nuc_op_family(node->op) != NUC_FAMILY_VIEW;
-}
-
 /*
  * What moves bytes several times moves them once, as keys do, which a product reads transposed: heads in front, for the
  * model and for the kernel. Not in more dimensions than the kernel of ExecuTorch takes.
@@ -84,7 +75,7 @@ static void join_moves(struct nuc_cm *c, struct nuc_node *last)
                          !nuc_join_moves(moves, count, &p) || p.count > MOST_PERMUTED))
         count--;
     for (uint32_t i = 0; i < count; i++)
-        n_moved += moves_bytes(moves[i]);
+        n_moved += moves[i]->op != NUC_OP_NUCLEON_PERMUTE_VIEW && nuc_op_family(moves[i]->op) != NUC_FAMILY_VIEW;
     if (n_moved < 2)
         return;
     struct nuc_node *value = nuc_operand(c->g, moves[count - 1], NUC_SELF);
@@ -97,20 +88,16 @@ static void join_moves(struct nuc_cm *c, struct nuc_node *last)
     nuc_replace_uses(c->g, last, nuc_cm_view(c, value, out.sizes, out.rank, last), NULL);
 }
 
-static void join_all_moves(struct nuc_cm *c)
-{
-    for (struct nuc_node *n = c->g->last, *prev; n != NULL; n = prev) {
-        prev = n->prev;
-        if (n->n_users > 0 && nuc_op_is_in(n->op, NUC_OPS(NUC_OP_CORTEXM_TRANSPOSE, NUC_OP_PERMUTE)) &&
-            n->vals[0].dtype == NUC_I8 && nuc_is_contiguous(&n->vals[0]) && !nuc_feeds_output(n))
-            join_moves(c, n);
-    }
-}
-
 void nuc_cm_fold(struct nuc_cm *c)
 {
-    if (!c->options->reference_compat)
-        join_all_moves(c);
+    if (!c->options->reference_compat) {
+        for (struct nuc_node *n = c->g->last, *prev; n != NULL; n = prev) {
+            prev = n->prev;
+            if (n->n_users > 0 && nuc_op_is_in(n->op, NUC_OPS(NUC_OP_CORTEXM_TRANSPOSE, NUC_OP_PERMUTE)) &&
+                n->vals[0].dtype == NUC_I8 && nuc_is_contiguous(&n->vals[0]) && !nuc_feeds_output(n))
+                join_moves(c, n);
+        }
+    }
     for (struct nuc_node *n = c->g->first; n != NULL; n = n->next) {
         if (nuc_cm_is_order_copy(n))
             fold_copy(c, n);

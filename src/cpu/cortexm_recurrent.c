@@ -96,16 +96,12 @@ static bool read_input(struct layer *l)
     return is_real(x);
 }
 
-/* What ReLUs give is bounded by what was observed alone. */
-static bool is_bounded(const struct layer *l)
-{
-    return l->r.op != NUC_OP_RNN_RELU || l->out[0].params.scale > 0 || l->out[1].params.scale > 0;
-}
-
 static bool read_layer(struct nuc_cm *c, struct nuc_node *node, struct layer *l, struct weights weights[2])
 {
     *l = (struct layer){.r = nuc_recurrent_of(node), .node = node};
-    if (l->r.layers != 1 || l->r.projected || !read_input(l) || !read_results(l) || !is_bounded(l))
+    /* What ReLUs give is bounded by what was observed alone. */
+    if (l->r.layers != 1 || l->r.projected || !read_input(l) || !read_results(l) ||
+        !(l->r.op != NUC_OP_RNN_RELU || l->out[0].params.scale > 0 || l->out[1].params.scale > 0))
         return false;
     for (uint32_t s = 0; s < l->r.n_states; s++) {
         if (!read_state(c, l, s))
