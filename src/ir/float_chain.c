@@ -129,17 +129,12 @@ static bool is_sum(const struct nuc_node *node)
     return nuc_op_family(node->op) == NUC_FAMILY_REDUCE || nuc_op_family(node->op) == NUC_FAMILY_POOL;
 }
 
-static bool is_power(const struct nuc_node *node)
-{
-    return nuc_op_is_in(node->op, NUC_OPS(NUC_OP_SQUARE, NUC_OP_POW_SCALAR, NUC_OP_POW, NUC_OP_SQRT));
-}
-
 /* The node and what is made of it by powers, as the root of a mean of powers. */
 static void mark_powers(const struct nuc_node *node, bool *marks)
 {
     marks[node->id] = true;
     for (uint32_t i = 0; i < node->n_users; i++) {
-        if (is_power(node->users[i]))
+        if (nuc_op_is_in(node->users[i]->op, NUC_OPS(NUC_OP_SQUARE, NUC_OP_POW_SCALAR, NUC_OP_POW, NUC_OP_SQRT)))
             mark_powers(node->users[i], marks);
     }
 }

@@ -471,16 +471,6 @@ static void store_number(struct reader *r, enum nuc_dtype dtype, void *element, 
     }
 }
 
-static void take_cluster(struct reader *r, struct nuc_node *node, struct cluster_ref **refs)
-{
-    struct cluster_ref *ref = nuc_alloc(r->cx, sizeof *ref);
-
-    expect(r, '=');
-    expect(r, '%');
-    *ref = (struct cluster_ref){*refs, node, take_name(r), r->line};
-    *refs = ref;
-}
-
 static void take_annotations(struct reader *r, struct nuc_node *node, struct cluster_ref **refs)
 {
     struct nuc_source source = *node->source;
@@ -489,7 +479,11 @@ static void take_annotations(struct reader *r, struct nuc_node *node, struct clu
         if (take_keyword(r, "format")) {
             node->format = take_format(r);
         } else if (take_keyword(r, "cluster")) {
-            take_cluster(r, node, refs);
+            struct cluster_ref *ref = nuc_alloc(r->cx, sizeof *ref);
+            expect(r, '=');
+            expect(r, '%');
+            *ref = (struct cluster_ref){*refs, node, take_name(r), r->line};
+            *refs = ref;
         } else if (take_keyword(r, "partition")) {
             node->partition = take_small(r, '=');
         } else if (take_keyword(r, "no-delegate")) {
@@ -624,16 +618,6 @@ static void end_line(struct reader *r)
     }
 }
 
-static void resolve_clusters(struct reader *r, const struct cluster_ref *refs)
-{
-    for (; refs != NULL; refs = refs->next) {
-        refs->node->cluster = nuc_find_node(r->g, refs->name);
-        if (refs->node->cluster == NULL)
-            nuc_fail(r->cx, NUC_BAD_INPUT, "%s:%d: there is no node '%s' for the cluster", r->file, refs->line,
-                     refs->name);
-    }
-}
-
 struct nuc_graph *nuc_graph_parse(struct nuc_context *cx, const char *file, const char *text)
 {
     struct reader r = {cx, file, text, 1, nuc_graph_new(cx, file)};
@@ -663,6 +647,11 @@ struct nuc_graph *nuc_graph_parse(struct nuc_context *cx, const char *file, cons
         bad(&r, "the output is missing");
     if (nuc_output_node(r.g)->args[NUC_ARG(OUTPUT, values)].count < nuc_n_states(r.g))
         bad(&r, "the output has fewer values than there are states");
-    resolve_clusters(&r, refs);
+    for (; refs != NULL; refs = refs->next) {
+        refs->node->cluster = nuc_find_node(r.g, refs->name);
+        if (refs->node->cluster == NULL)
+            nuc_fail(r.cx, NUC_BAD_INPUT, "%s:%d: there is no node '%s' for the cluster", r.file, refs->line,
+                     refs->name);
+    }
     return r.g;
 }

@@ -195,22 +195,6 @@ static void check_node(struct verifier *v, struct nuc_node *node)
     v->n_of_op[node->op]++;
 }
 
-/* Each state has a next value of its type and sizes. */
-static void check_states(const struct verifier *v)
-{
-    const struct nuc_states states = nuc_states_of(v->g);
-    const struct nuc_node *output = nuc_output_node(v->g);
-
-    if (states.count > 0 && output->args[NUC_ARG(OUTPUT, values)].count < states.count)
-        broken(v, output, "it has fewer values than there are states");
-    for (uint32_t i = 0; i < states.count; i++) {
-        const struct nuc_node *n = states.nodes[i];
-        const struct nuc_node *next = output->args[NUC_ARG(OUTPUT, values)].u.nodes[states.first_next + i];
-        if (next == NULL || next->vals[0].dtype != n->vals[0].dtype || !nuc_same_sizes(&next->vals[0], &n->vals[0]))
-            broken(v, n, "what the state becomes is of another type or of other sizes");
-    }
-}
-
 void nuc_graph_verify(struct nuc_graph *g, const char *stage)
 {
     struct nuc_arena *outer = nuc_push_arena(g->cx);
@@ -230,7 +214,17 @@ void nuc_graph_verify(struct nuc_graph *g, const char *stage)
         if (n->cluster != NULL && !was_seen(&v, n->cluster))
             broken(&v, n, "its cluster is not in the graph");
     }
-    check_states(&v);
+    /* Each state has a next value of its type and sizes. */
+    const struct nuc_states states = nuc_states_of(v.g);
+    const struct nuc_node *output = nuc_output_node(v.g);
+    if (states.count > 0 && output->args[NUC_ARG(OUTPUT, values)].count < states.count)
+        broken(&v, output, "it has fewer values than there are states");
+    for (uint32_t i = 0; i < states.count; i++) {
+        const struct nuc_node *n = states.nodes[i];
+        const struct nuc_node *next = output->args[NUC_ARG(OUTPUT, values)].u.nodes[states.first_next + i];
+        if (next == NULL || next->vals[0].dtype != n->vals[0].dtype || !nuc_same_sizes(&next->vals[0], &n->vals[0]))
+            broken(&v, n, "what the state becomes is of another type or of other sizes");
+    }
     /* Each pair has an entry: where there are as many, none is of a node that does not read, or is not in the graph. */
     if (v.n_users != v.n_uses)
         nuc_fail(v.g->cx, NUC_INTERNAL, "%s: after %s: %zu users are noted, there are %zu", v.g->file, v.stage,

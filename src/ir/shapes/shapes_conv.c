@@ -78,16 +78,6 @@ static int64_t conv_size(const struct nuc_shape_call *c, const struct conv *v, u
     return out;
 }
 
-static void drop_batch(struct nuc_meta *m)
-{
-    int64_t strides[NUC_MAX_RANK];
-
-    nuc_dense_strides(m, strides);
-    m->rank--;
-    memmove(m->sizes, m->sizes + 1, m->rank * sizeof m->sizes[0]);
-    nuc_dim_order_of_strides(m->sizes, strides + 1, m->rank, m->dim_order);
-}
-
 void nuc_shape_conv(const struct nuc_shape_call *c)
 {
     const struct nuc_conv_args *args = nuc_conv_args(c->node->op);
@@ -135,8 +125,13 @@ void nuc_shape_conv(const struct nuc_shape_call *c)
         m.sizes[2 + i] = conv_size(c, &v, i, in->sizes[batched + 1 + i]);
     nuc_order_as(&m, nuc_suggests_channels_last(in) || nuc_suggests_channels_last(v.weight));
     nuc_shape_check(c, &m);
-    if (!batched)
-        drop_batch(&m);
+    if (!batched) {
+        int64_t strides[NUC_MAX_RANK];
+        nuc_dense_strides(&m, strides);
+        m.rank--;
+        memmove(m.sizes, m.sizes + 1, m.rank * sizeof m.sizes[0]);
+        nuc_dim_order_of_strides(m.sizes, strides + 1, m.rank, m.dim_order);
+    }
     nuc_shape_result(c, &m);
 }
 
