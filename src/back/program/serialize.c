@@ -285,15 +285,6 @@ static const char *tuple_text(struct nuc_context *cx, size_t n)
     return nuc_text_string(&text);
 }
 
-/* How Python would unflatten inputs and outputs, a leaf for a single one; runtimes do not read it. */
-static const char *inputs_text(const struct serializer *s)
-{
-    return nuc_format(s->cx,
-                      "[1, {\"type\": \"builtins.tuple\", \"context\": \"null\", \"children_spec\": [%s, "
-                      "{\"type\": \"builtins.dict\", \"context\": \"[]\", \"children_spec\": []}]}]",
-                      tuple_text(s->cx, s->e->n_inputs));
-}
-
 static nuc_fb_ref add_method(struct serializer *s, const char *name, const char *inputs, bool stack_traces)
 {
     enum { FIELDS = NUC_PLAN_BUFFER_SIZES + 1 };
@@ -338,7 +329,13 @@ static nuc_fb_ref add_plan(struct serializer *s, size_t index)
 {
     if (index > 0)
         return add_constant_method(s, &s->o->numbers[index - 1]);
-    return add_method(s, s->o->method != NULL ? s->o->method : "forward", inputs_text(s), s->o->stack_traces);
+    /* How Python would unflatten inputs and outputs, a leaf for a single one; runtimes do not read it. */
+    return add_method(s, s->o->method != NULL ? s->o->method : "forward",
+                      nuc_format(s->cx,
+                                 "[1, {\"type\": \"builtins.tuple\", \"context\": \"null\", \"children_spec\": [%s, "
+                                 "{\"type\": \"builtins.dict\", \"context\": \"[]\", \"children_spec\": []}]}]",
+                                 tuple_text(s->cx, s->e->n_inputs)),
+                      s->o->stack_traces);
 }
 
 static nuc_fb_ref add_segment(struct serializer *s, size_t index)
