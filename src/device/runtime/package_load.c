@@ -45,13 +45,6 @@ static enum nuc_status check_kernels(const struct nuc_package *p, const struct n
     return NUC_OK;
 }
 
-/* nucleon's own microcode says the oldest revision that has all its calls; that of a vendor has one version. */
-static bool takes_microcode(uint32_t has, uint32_t needs)
-{
-    return has == 0 || needs == 0 || has == needs ||
-           (nuc_mc_is_version(has) && nuc_mc_is_version(needs) && needs <= has);
-}
-
 /* ---- memory ---- */
 
 /* Where blocks go: the bytes that are taken of each bank, more than it has where they do not fit. */
@@ -135,7 +128,9 @@ enum nuc_status nuc_package_suits(const struct nuc_package *p, const struct nuc_
         return refuse(detail, NUC_PROPERTY, NUC_TEXT("the program is older than the firmware allows"));
     if (f->cpu != NULL && p->cpu[0] != '\0' && !nuc_same_text(f->cpu, p->cpu))
         return lacks(detail, NUC_TEXT("the program is for another processor"), p->cpu);
-    if (!takes_microcode(f->microcode, p->microcode))
+    /* nucleon's own microcode says the oldest revision that has all its calls; that of a vendor has one version. */
+    if (!(f->microcode == 0 || p->microcode == 0 || f->microcode == p->microcode ||
+          (nuc_mc_is_version(f->microcode) && nuc_mc_is_version(p->microcode) && p->microcode <= f->microcode)))
         return refuse(detail, NUC_UNSUPPORTED, NUC_TEXT("the program is for another version of the NPU's firmware"));
     if (f->copy != NULL && p->program_size > f->copy_size)
         return too_small(detail, NUC_TEXT("memory of the firmware is too small for the program"), "copy",

@@ -54,12 +54,6 @@ static void scale_group(const struct nuc_group_norm *g, size_t group, double mea
     }
 }
 
-static void centre_group(const struct nuc_group_norm *g, double mean, double inverse, const float *in, float *out)
-{
-    for (size_t i = 0; i < g->channels * g->inner; i++)
-        out[i] = (float)(((double)in[i] - mean) * inverse);
-}
-
 void nuc_kernel_group_norm_f32(const struct nuc_group_norm *g, const float *in, const float *weight, const float *bias,
                                double eps, float *out, float *mean_out, float *inverse_out)
 {
@@ -70,10 +64,12 @@ void nuc_kernel_group_norm_f32(const struct nuc_group_norm *g, const float *in, 
         double mean = (double)s.sum / (double)count;
         double variance = (double)s.squares / (double)count - mean * mean;
         double inverse = 1.0 / sqrt(variance + eps);
-        if (weight == NULL && bias == NULL)
-            centre_group(g, mean, inverse, in, out);
-        else
+        if (weight == NULL && bias == NULL) {
+            for (size_t k = 0; k < g->channels * g->inner; k++)
+                out[k] = (float)(((double)in[k] - mean) * inverse);
+        } else {
             scale_group(g, i % g->groups, mean, inverse, in, weight, bias, out);
+        }
         mean_out[i] = (float)mean;
         inverse_out[i] = (float)inverse;
     }

@@ -10,15 +10,10 @@
 /* Functions of a type are inlined where it is known. */
 #define INLINE static inline __attribute__((always_inline))
 
-static int8_t rounded(float x, int32_t zero_point)
-{
-    return nuc_saturate_i8(nuc_nearest_int(x, zero_point));
-}
-
 INLINE void store_rounded(enum nuc_dtype dtype, void *out, ptrdiff_t i, float x, int32_t zero_point)
 {
     if (dtype == NUC_I8)
-        ((int8_t *)out)[i] = rounded(x, zero_point);
+        ((int8_t *)out)[i] = nuc_saturate_i8(nuc_nearest_int(x, zero_point));
     else
         ((int16_t *)out)[i] = (int16_t)nuc_clamp_i32(nuc_nearest_int(x, zero_point), INT16_MIN, INT16_MAX);
 }
