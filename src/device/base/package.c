@@ -2,7 +2,7 @@
 
 #include "device/base/program_sum.h"
 
-static enum nuc_status refuse(struct nuc_detail *detail, enum nuc_status status, const char *message)
+enum nuc_status nuc_package_refuse(struct nuc_detail *detail, enum nuc_status status, const char *message)
 {
     *detail = (struct nuc_detail){.message = message, .instruction = -1, .value = -1};
     return status;
@@ -22,15 +22,16 @@ enum nuc_status nuc_package_start(struct nuc_span bytes, struct nuc_package *out
 {
     *out = (struct nuc_package){.bytes = bytes.data};
     if (bytes.size < NUC_PACKAGE_RECORDS || !begins_with(bytes, NUC_PACKAGE_MAGIC))
-        return refuse(detail, NUC_BAD_INPUT, NUC_TEXT("no package begins here"));
+        return nuc_package_refuse(detail, NUC_BAD_INPUT, NUC_TEXT("no package begins here"));
     if (word(out, NUC_PACKAGE_AT_FORMAT) != NUC_PACKAGE_FORMAT)
-        return refuse(detail, NUC_UNSUPPORTED, NUC_TEXT("the package has another format than this firmware reads"));
+        return nuc_package_refuse(detail, NUC_UNSUPPORTED,
+                                  NUC_TEXT("the package has another format than this firmware reads"));
     size_t header = word(out, NUC_PACKAGE_HEADER_SIZE);
     out->program_size = word(out, NUC_PACKAGE_PROGRAM_SIZE);
     out->version = word(out, NUC_PACKAGE_VERSION);
     if (header < NUC_PACKAGE_RECORDS || header > NUC_PACKAGE_HEADER_MAX || header % NUC_PACKAGE_ALIGNMENT != 0 ||
         !nuc_add_size(header, out->program_size, &out->size))
-        return refuse(detail, NUC_BAD_INPUT, NUC_TEXT("the package has an impossible size"));
+        return nuc_package_refuse(detail, NUC_BAD_INPUT, NUC_TEXT("the package has an impossible size"));
     out->program = bytes.data + header;
     return NUC_OK;
 }
@@ -74,7 +75,7 @@ enum nuc_status nuc_package_header(struct nuc_span bytes, struct nuc_package *ou
     if (status != NUC_OK)
         return status;
     if (bytes.size < (size_t)(out->program - out->bytes))
-        return refuse(detail, NUC_BAD_INPUT, NUC_TEXT("the package is cut off"));
+        return nuc_package_refuse(detail, NUC_BAD_INPUT, NUC_TEXT("the package is cut off"));
     out->microcode = word(out, NUC_PACKAGE_MICROCODE);
     out->cpu = text_at(out, word(out, NUC_PACKAGE_CPU));
     out->records = out->bytes + NUC_PACKAGE_RECORDS;
@@ -85,7 +86,7 @@ enum nuc_status nuc_package_header(struct nuc_span bytes, struct nuc_package *ou
     if (out->program[-1] != 0 || out->cpu == NULL || out->names == NULL || !records_fit(out) || !names_fit(out) ||
         (word(out, NUC_PACKAGE_RESERVED) | word(out, NUC_PACKAGE_RESERVED + 4) | word(out, NUC_PACKAGE_RESERVED + 8) |
          word(out, NUC_PACKAGE_RESERVED + 12)) != 0)
-        return refuse(detail, NUC_BAD_INPUT, NUC_TEXT("the header of the package is damaged"));
+        return nuc_package_refuse(detail, NUC_BAD_INPUT, NUC_TEXT("the header of the package is damaged"));
     return NUC_OK;
 }
 
@@ -102,10 +103,10 @@ enum nuc_status nuc_package_open(const void *bytes, size_t size, struct nuc_pack
     if (status != NUC_OK)
         return status;
     if (out->size > size)
-        return refuse(detail, NUC_BAD_INPUT, NUC_TEXT("the package is cut off"));
+        return nuc_package_refuse(detail, NUC_BAD_INPUT, NUC_TEXT("the package is cut off"));
     if (nuc_crc32(0, out->bytes + NUC_PACKAGE_AT_FORMAT, out->size - NUC_PACKAGE_AT_FORMAT) !=
         word(out, NUC_PACKAGE_CHECKSUM))
-        return refuse(detail, NUC_BAD_INPUT, NUC_TEXT("the package is damaged: its checksum does not fit"));
+        return nuc_package_refuse(detail, NUC_BAD_INPUT, NUC_TEXT("the package is damaged: its checksum does not fit"));
     status = nuc_package_header(all, out, detail);
     struct nuc_span rest = {out->bytes + out->size, size - out->size};
     if (status == NUC_OK && begins_with(rest, NUC_PACKAGE_SIGNATURE) && rest.size >= 8 &&

@@ -32,6 +32,9 @@ enum {
     NUC_PACKAGE_RECORD_SIZE = 12 /* what it holds, bytes, offset of the bank's name or 0 */
 };
 
+/* That message, which names no place in a program; returns the status. */
+enum nuc_status nuc_package_refuse(struct nuc_detail *detail, enum nuc_status status, const char *message);
+
 /* Whether the first NUC_PACKAGE_RECORDS bytes are those of a package; `out` has its sizes and its version then. */
 enum nuc_status nuc_package_start(struct nuc_span bytes, struct nuc_package *out, struct nuc_detail *detail);
 

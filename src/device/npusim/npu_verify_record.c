@@ -4,6 +4,7 @@
  * are sums of at most eight products below 2^56.
  */
 #include "device/base/span.h"
+#include "device/base/npu_cost.h"
 #include "npu.h"
 
 /* Longest row of a window, in products: its 16-bit products then sum up inside 32 bits. */
@@ -38,16 +39,9 @@ static bool is_shift(int32_t v)
 }
 
 /* Saturating, so that a hostile product is too much work rather than a small one. */
-static uint64_t times(uint64_t a, uint64_t b)
-{
-    uint64_t r;
-
-    return __builtin_mul_overflow(a, b, &r) ? UINT64_MAX : r;
-}
-
 static uint64_t times3(int32_t a, int32_t b, int32_t c)
 {
-    return times(times((uint64_t)a, (uint64_t)b), (uint64_t)c);
+    return nuc_npu_times(nuc_npu_times((uint64_t)a, (uint64_t)b), (uint64_t)c);
 }
 
 /* Bytes of the buffer a reference points into, 0 when it does not exist. */
@@ -99,8 +93,8 @@ static bool writes(const struct nuc_npu *npu, struct nuc_mc_ref ref, uint64_t by
 static bool reads_rows(const struct nuc_npu *npu, struct nuc_mc_ref ref, uint64_t rows, int32_t row, int32_t pitch)
 {
     if (pitch == 0)
-        return reads(npu, ref, times(rows, (uint64_t)row));
-    return is_size(pitch) && pitch >= row && reads(npu, ref, times(rows - 1, (uint64_t)pitch) + (uint64_t)row);
+        return reads(npu, ref, nuc_npu_times(rows, (uint64_t)row));
+    return is_size(pitch) && pitch >= row && reads(npu, ref, nuc_npu_times(rows - 1, (uint64_t)pitch) + (uint64_t)row);
 }
 
 static bool writes_rows(const struct nuc_npu *npu, struct nuc_mc_ref ref, uint64_t rows, int32_t row, int32_t pitch)
@@ -111,12 +105,12 @@ static bool writes_rows(const struct nuc_npu *npu, struct nuc_mc_ref ref, uint64
 /* `n` words of a table in the weights. */
 static bool reads_words(const struct nuc_npu *npu, struct nuc_mc_ref ref, uint64_t n)
 {
-    return (ref.where & 0xFFu) == NUC_MC_WEIGHTS && ref.offset % 4 == 0 && reads(npu, ref, times(n, 4));
+    return (ref.where & 0xFFu) == NUC_MC_WEIGHTS && ref.offset % 4 == 0 && reads(npu, ref, nuc_npu_times(n, 4));
 }
 
 static bool reads_requant(const struct nuc_npu *npu, struct nuc_mc_ref ref, int32_t n)
 {
-    if (!reads_words(npu, ref, times((uint64_t)n, 2)))
+    if (!reads_words(npu, ref, nuc_npu_times((uint64_t)n, 2)))
         return false;
     const uint8_t *table = npu->weights + ref.offset;
     for (int64_t i = 0; i < n; i++) {
@@ -150,15 +144,15 @@ static bool verify_conv(const struct nuc_npu *npu, const union nuc_mc_record *r,
         return false;
     if (!is_i8(c->input_zero) || !is_i8(c->output_zero) || !is_clamp(c->clamp_min, c->clamp_max))
         return false;
-    if (times((uint64_t)c->k_w, (uint64_t)(c->in_c / c->groups)) > MAX_RUN)
+    if (nuc_npu_times((uint64_t)c->k_w, (uint64_t)(c->in_c / c->groups)) > MAX_RUN)
         return false;
     uint64_t taps = times3(c->k_h, c->k_w, c->in_c / c->groups);
     uint64_t pixels = times3(c->batches, c->out_h, c->out_w);
-    *work = times(times(pixels, (uint64_t)c->out_c), taps);
+    *work = nuc_npu_times(nuc_npu_times(pixels, (uint64_t)c->out_c), taps);
     return reads_rows(npu, c->input, times3(c->batches, c->in_h, c->in_w), c->in_c, c->in_pitch) &&
            writes_rows(npu, c->output, pixels, c->out_c, c->out_pitch) &&
-           reads(npu, c->weight, times(taps, (uint64_t)c->out_c)) && reads_words(npu, c->bias, (uint64_t)c->out_c) &&
-           reads_requant(npu, c->requant, c->out_c);
+           reads(npu, c->weight, nuc_npu_times(taps, (uint64_t)c->out_c)) &&
+           reads_words(npu, c->bias, (uint64_t)c->out_c) && reads_requant(npu, c->requant, c->out_c);
 }
 
 /* From the first value of a product's matrices to the last. */
@@ -202,10 +196,10 @@ static bool verify_matmul(const struct nuc_npu *npu, const union nuc_mc_record *
     if (g->has_bias < 0 || g->has_bias > 1 || g->per_channel < 0 || g->per_channel > 1)
         return false;
     uint64_t outputs = times3(g->batches, g->rows, g->columns);
-    *work = times(outputs, (uint64_t)g->depth);
-    if (g->inner != 0
-            ? !verify_inner(npu, g)
-            : !writes_rows(npu, g->output, times((uint64_t)g->batches, (uint64_t)g->rows), g->columns, g->out_pitch))
+    *work = nuc_npu_times(outputs, (uint64_t)g->depth);
+    if (g->inner != 0 ? !verify_inner(npu, g)
+                      : !writes_rows(npu, g->output, nuc_npu_times((uint64_t)g->batches, (uint64_t)g->rows), g->columns,
+                                     g->out_pitch))
         return false;
     return reads(npu, g->lhs,
                  matrices_extent(g, g->lhs_batch_stride, g->lhs_inner_stride) +
@@ -226,7 +220,7 @@ static bool verify_shape(const int32_t *shape, int32_t rank, int32_t min_rank, u
     for (int32_t i = 0; i < rank; i++) {
         if (!is_size(shape[i]))
             return false;
-        *elements = times(*elements, (uint64_t)shape[i]);
+        *elements = nuc_npu_times(*elements, (uint64_t)shape[i]);
     }
     return true;
 }
@@ -279,7 +273,7 @@ static bool verify_pool(const struct nuc_npu *npu, const union nuc_mc_record *r,
     if (p->count_pad < 0 || p->count_pad > 1 || !is_i8(p->pad_value) || !is_clamp(p->clamp_min, p->clamp_max))
         return false;
     uint64_t pixels = times3(p->batches, p->out_h, p->out_w);
-    *work = times(times(pixels, (uint64_t)p->channels), (uint64_t)p->k_h * (uint64_t)p->k_w);
+    *work = nuc_npu_times(nuc_npu_times(pixels, (uint64_t)p->channels), (uint64_t)p->k_h * (uint64_t)p->k_w);
     return reads_rows(npu, p->input, times3(p->batches, p->in_h, p->in_w), p->channels, p->in_pitch) &&
            writes_rows(npu, p->output, pixels, p->channels, p->out_pitch);
 }
@@ -302,7 +296,7 @@ static bool verify_reduce(const struct nuc_npu *npu, const union nuc_mc_record *
     } else if (!is_shift(d->shift)) {
         return false;
     }
-    *work = times(outputs, reduced);
+    *work = nuc_npu_times(outputs, reduced);
     return strided_extent(d->shape, d->stride, d->rank, &low, &high) &&
            strided_extent(d->reduced_shape, d->reduced_stride, d->reduced_rank, &low, &high) &&
            reaches(npu, d->input, low, high) && writes(npu, d->output, outputs);
@@ -316,7 +310,7 @@ static bool verify_softmax(const struct nuc_npu *npu, const union nuc_mc_record 
         return false;
     if (s->left_shift < 0 || s->left_shift > 31 || s->multiplier < 0 || s->diff_min > 0)
         return false;
-    *work = times((uint64_t)s->rows, (uint64_t)s->depth);
+    *work = nuc_npu_times((uint64_t)s->rows, (uint64_t)s->depth);
     return reads(npu, s->input, *work) && writes_rows(npu, s->output, (uint64_t)s->rows, s->depth, s->out_pitch);
 }
 
@@ -339,7 +333,7 @@ static bool verify_softmax_table(const struct nuc_npu *npu, const union nuc_mc_r
 
     if (!is_size(s->rows) || !is_size(s->depth))
         return false;
-    *work = times((uint64_t)s->rows, (uint64_t)s->depth);
+    *work = nuc_npu_times((uint64_t)s->rows, (uint64_t)s->depth);
     return reads(npu, s->input, *work) && writes_rows(npu, s->output, (uint64_t)s->rows, s->depth, s->out_pitch) &&
            reads_exponentials(npu, s->table);
 }
@@ -366,7 +360,7 @@ static bool verify_copy(const struct nuc_npu *npu, const union nuc_mc_record *r,
         return false;
     if (!verify_shape(c->shape, c->rank, 1, &elements) || !is_writable(c->output))
         return false;
-    *work = times(elements, (uint64_t)c->unit);
+    *work = nuc_npu_times(elements, (uint64_t)c->unit);
     int64_t low = c->out_start, high = (int64_t)c->out_start + c->unit;
     return reads_strided(npu, c->input, c->shape, c->in_stride, c->rank, c->unit) &&
            strided_extent(c->shape, c->out_stride, c->rank, &low, &high) && reaches(npu, c->output, low, high) &&
@@ -398,7 +392,7 @@ static bool verify_gather(const struct nuc_npu *npu, const union nuc_mc_record *
         return false;
     for (int32_t i = 0; i < g->rank; i++)
         entries += (uint64_t)g->shape[i];
-    *work = times(elements, (uint64_t)g->unit);
+    *work = nuc_npu_times(elements, (uint64_t)g->unit);
     if (!reads_words(npu, g->table, entries) || !writes(npu, g->output, *work))
         return false;
     table_extent(g, npu->weights + g->table.offset, &low, &high);
@@ -419,8 +413,8 @@ static bool verify_resize(const struct nuc_npu *npu, const union nuc_mc_record *
         return false;
     if (!is_size(z->batches) || !is_size(z->channels) || z->half_pixel < 0 || z->half_pixel > 1)
         return false;
-    *work = times(times3(z->batches, z->out_h, z->out_w), (uint64_t)z->channels);
-    return reads(npu, z->input, times(times3(z->batches, z->in_h, z->in_w), (uint64_t)z->channels)) &&
+    *work = nuc_npu_times(times3(z->batches, z->out_h, z->out_w), (uint64_t)z->channels);
+    return reads(npu, z->input, nuc_npu_times(times3(z->batches, z->in_h, z->in_w), (uint64_t)z->channels)) &&
            writes_rows(npu, z->output, times3(z->batches, z->out_h, z->out_w), z->channels, z->out_pitch);
 }
 

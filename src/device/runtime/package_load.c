@@ -6,22 +6,16 @@
 #include "device/runtime/package_load.h"
 #include "device/runtime/same_text.h"
 
-static enum nuc_status refuse(struct nuc_detail *detail, enum nuc_status status, const char *message)
-{
-    *detail = (struct nuc_detail){.message = message, .instruction = -1, .value = -1};
-    return status;
-}
-
 static enum nuc_status lacks(struct nuc_detail *detail, const char *message, const char *name)
 {
-    refuse(detail, NUC_UNSUPPORTED, message);
+    nuc_package_refuse(detail, NUC_UNSUPPORTED, message);
     detail->where = name;
     return NUC_UNSUPPORTED;
 }
 
 static enum nuc_status too_small(struct nuc_detail *detail, const char *message, const char *memory, size_t missing)
 {
-    refuse(detail, NUC_NO_MEMORY, message);
+    nuc_package_refuse(detail, NUC_NO_MEMORY, message);
     detail->argument = memory;
     detail->missing = missing;
     return NUC_NO_MEMORY;
@@ -125,13 +119,14 @@ enum nuc_status nuc_package_fits(const struct nuc_package *p, const struct nuc_f
 enum nuc_status nuc_package_suits(const struct nuc_package *p, const struct nuc_firmware *f, struct nuc_detail *detail)
 {
     if (p->version < f->least_version)
-        return refuse(detail, NUC_PROPERTY, NUC_TEXT("the program is older than the firmware allows"));
+        return nuc_package_refuse(detail, NUC_PROPERTY, NUC_TEXT("the program is older than the firmware allows"));
     if (f->cpu != NULL && p->cpu[0] != '\0' && !nuc_same_text(f->cpu, p->cpu))
         return lacks(detail, NUC_TEXT("the program is for another processor"), p->cpu);
     /* nucleon's own microcode says the oldest revision that has all its calls; that of a vendor has one version. */
     if (!(f->microcode == 0 || p->microcode == 0 || f->microcode == p->microcode ||
           (nuc_mc_is_version(f->microcode) && nuc_mc_is_version(p->microcode) && p->microcode <= f->microcode)))
-        return refuse(detail, NUC_UNSUPPORTED, NUC_TEXT("the program is for another version of the NPU's firmware"));
+        return nuc_package_refuse(detail, NUC_UNSUPPORTED,
+                                  NUC_TEXT("the program is for another version of the NPU's firmware"));
     if (f->copy != NULL && p->program_size > f->copy_size)
         return too_small(detail, NUC_TEXT("memory of the firmware is too small for the program"), "copy",
                          p->program_size - f->copy_size);
@@ -152,7 +147,7 @@ enum nuc_status nuc_package_check_open(const struct nuc_package *p, const struct
     enum nuc_status status =
         f->verify != NULL ? f->verify(f->user, p->bytes, p->size, p->signature, p->signature_size) : NUC_OK;
     if (status != NUC_OK)
-        return refuse(detail, status, NUC_TEXT("the signature of the package is refused"));
+        return nuc_package_refuse(detail, status, NUC_TEXT("the signature of the package is refused"));
     status = nuc_package_suits(p, f, detail);
     if (status == NUC_OK)
         status = nuc_program_sizes(p->program, p->program_size, f->backends, &sizes, detail);

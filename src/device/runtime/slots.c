@@ -7,7 +7,8 @@
 
 static enum nuc_status refuse(struct nuc_detail *detail, enum nuc_status status, const char *message, size_t missing)
 {
-    *detail = (struct nuc_detail){.message = message, .instruction = -1, .value = -1, .missing = missing};
+    (void)nuc_package_refuse(detail, status, message);
+    detail->missing = missing;
     detail->argument = missing != 0 ? "slot" : NULL;
     return status;
 }
