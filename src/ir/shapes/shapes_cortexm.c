@@ -24,19 +24,12 @@ void nuc_shape_alloc(const struct nuc_shape_call *c)
 
 /* ---- operands with their parameters in between ---- */
 
-/* self, three parameters, other */
-void nuc_shape_cortexm_add(const struct nuc_shape_call *c)
+/* self, its parameters, other; a comparison gives truths. */
+void nuc_shape_cortexm_binary(const struct nuc_shape_call *c)
 {
-    struct nuc_meta m = nuc_shape_broadcast(c, NUC_ARG(CORTEXM_ADD, other));
+    struct nuc_meta m = nuc_shape_broadcast(c, nuc_arg_named(c->node, "other"));
 
-    nuc_shape_result(c, &m);
-}
-
-/* self, its zero point, other */
-void nuc_shape_cortexm_mul(const struct nuc_shape_call *c)
-{
-    struct nuc_meta m = nuc_shape_broadcast(c, NUC_ARG(CORTEXM_MUL, other));
-
+    m.dtype = c->node->op == NUC_OP_NUCLEON_COMPARE ? NUC_BOOL : m.dtype;
     nuc_shape_result(c, &m);
 }
 
@@ -49,7 +42,6 @@ void nuc_shape_nucleon_requantize(const struct nuc_shape_call *c)
     nuc_shape_result(c, &m);
 }
 
-/* input [..., I], weights [O, I] */
 /* int8 or, where the zero point is that of int16, int16. */
 void nuc_shape_cortexm_softmax(const struct nuc_shape_call *c)
 {
@@ -59,6 +51,7 @@ void nuc_shape_cortexm_softmax(const struct nuc_shape_call *c)
     nuc_shape_result(c, &m);
 }
 
+/* input [..., I], weights [O, I] */
 void nuc_shape_cortexm_linear(const struct nuc_shape_call *c)
 {
     const struct nuc_meta *in = nuc_shape_input(c, NUC_SELF), *w = nuc_shape_input(c, NUC_ARG(CORTEXM_LINEAR, weights));
@@ -256,14 +249,6 @@ void nuc_shape_cortexm_pad(const struct nuc_shape_call *c)
 void nuc_shape_nucleon_test(const struct nuc_shape_call *c)
 {
     struct nuc_meta m = *nuc_shape_input(c, NUC_SELF);
-
-    m.dtype = NUC_BOOL;
-    nuc_shape_result(c, &m);
-}
-
-void nuc_shape_nucleon_compare(const struct nuc_shape_call *c)
-{
-    struct nuc_meta m = nuc_shape_broadcast(c, NUC_ARG(NUCLEON_COMPARE, other));
 
     m.dtype = NUC_BOOL;
     nuc_shape_result(c, &m);

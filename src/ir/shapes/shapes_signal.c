@@ -35,6 +35,27 @@ static int64_t within(const struct nuc_shape_call *c, uint32_t index, int64_t lo
     return number;
 }
 
+/* How many channels bands of three rows make. */
+static int64_t channels_of(const struct nuc_shape_call *c, uint32_t index)
+{
+    const struct nuc_meta *bands = nuc_shape_input(c, index);
+
+    if (bands->dtype != NUC_I16 || bands->rank != 2 || bands->sizes[0] != 3 || bands->sizes[1] < 2)
+        nuc_shape_fail(c, "bands are %s instead of int16[3, 2] or more", nuc_meta_text(c->g->cx, bands));
+    return bands->sizes[1] - 1;
+}
+
+/* The same with two rows of weights. */
+static int64_t weighted_channels(const struct nuc_shape_call *c, uint32_t bands_at, uint32_t weights_at)
+{
+    const int64_t channels = channels_of(c, bands_at);
+    const struct nuc_meta *weights = nuc_shape_input(c, weights_at);
+
+    if (weights->dtype != NUC_I16 || weights->rank != 2 || weights->sizes[0] != 2)
+        nuc_shape_fail(c, "weights are %s instead of two rows of int16", nuc_meta_text(c->g->cx, weights));
+    return channels;
+}
+
 /* The result of the input's frames, each of them `size` values of that type. */
 static void result(const struct nuc_shape_call *c, const struct nuc_meta *in, enum nuc_dtype dtype, int64_t size)
 {
@@ -89,14 +110,12 @@ void nuc_shape_signal_energy(const struct nuc_shape_call *c)
 void nuc_shape_signal_filter_bank(const struct nuc_shape_call *c)
 {
     const struct nuc_meta *in = frames(c, NUC_SELF, NUC_I32);
-    const struct nuc_meta *bands = nuc_shape_input(c, NUC_ARG(SIGNAL_FILTER_BANK, bands));
     const struct nuc_meta *weights = nuc_shape_input(c, NUC_ARG(SIGNAL_FILTER_BANK, weights));
+    const int64_t channels = channels_of(c, NUC_ARG(SIGNAL_FILTER_BANK, bands));
 
-    if (bands->dtype != NUC_I16 || bands->rank != 2 || bands->sizes[0] != 3 || bands->sizes[1] < 2)
-        nuc_shape_fail(c, "bands are %s instead of int16[3, 2] or more", nuc_meta_text(c->g->cx, bands));
     list(c, NUC_ARG(SIGNAL_FILTER_BANK, weights), weights->rank == 1 ? weights->sizes[0] : -1);
     list(c, NUC_ARG(SIGNAL_FILTER_BANK, unweights), weights->sizes[0]);
-    result(c, in, NUC_I64, bands->sizes[1] - 1);
+    result(c, in, NUC_I64, channels);
 }
 
 void nuc_shape_signal_root(const struct nuc_shape_call *c)
@@ -152,8 +171,6 @@ void nuc_shape_signal_features(const struct nuc_shape_call *c)
     const struct nuc_meta *in = frames(c, NUC_SELF, NUC_I16);
     const struct nuc_meta *window = nuc_shape_input(c, NUC_ARG(SIGNAL_FEATURES, window));
     const struct nuc_meta *table = nuc_shape_input(c, NUC_ARG(SIGNAL_FEATURES, table));
-    const struct nuc_meta *weights = nuc_shape_input(c, NUC_ARG(SIGNAL_FEATURES, weights));
-    const struct nuc_meta *bands = nuc_shape_input(c, NUC_ARG(SIGNAL_FEATURES, bands));
     const uint32_t cosines_at = NUC_ARG(SIGNAL_FEATURES, cosines);
     const struct nuc_meta *cosines = nuc_shape_is_none(c, cosines_at) ? NULL : nuc_shape_input(c, cosines_at);
     struct nuc_features p = {0};
@@ -162,12 +179,9 @@ void nuc_shape_signal_features(const struct nuc_shape_call *c)
 
     if (!nuc_features_read(numbers, count, &p))
         nuc_shape_fail(c, "numbers are not those of a front end");
-    if (bands->dtype != NUC_I16 || bands->rank != 2 || bands->sizes[0] != 3 || bands->sizes[1] < 2)
-        nuc_shape_fail(c, "bands are %s instead of int16[3, 2] or more", nuc_meta_text(c->g->cx, bands));
-    if (weights->dtype != NUC_I16 || weights->rank != 2 || weights->sizes[0] != 2)
-        nuc_shape_fail(c, "weights are %s instead of two rows of int16", nuc_meta_text(c->g->cx, weights));
+    const int64_t channels = weighted_channels(c, NUC_ARG(SIGNAL_FEATURES, bands), NUC_ARG(SIGNAL_FEATURES, weights));
     if (cosines != NULL && (cosines->dtype != NUC_I16 || cosines->rank != 2 || cosines->sizes[0] < 1 ||
-                            cosines->sizes[1] != bands->sizes[1] - 1 || p.log == NUC_FEATURE_LINEAR))
+                            cosines->sizes[1] != channels || p.log == NUC_FEATURE_LINEAR))
         nuc_shape_fail(c, "cosines are %s instead of int16 for each logarithm of a channel",
                        nuc_meta_text(c->g->cx, cosines));
     if (table->dtype != NUC_I32 || table->rank != 1 || (size_t)table->sizes[0] != nuc_rfft_table_numbers(p.length))
@@ -175,14 +189,14 @@ void nuc_shape_signal_features(const struct nuc_shape_call *c)
     if (window->dtype != NUC_I32 || window->rank != 1)
         nuc_shape_fail(c, "the window is %s instead of a list of int32", nuc_meta_text(c->g->cx, window));
     p.window_size = (size_t)window->sizes[0];
-    p.bank.channels = (size_t)bands->sizes[1] - 1;
+    p.bank.channels = (size_t)channels;
     const size_t n_frames = nuc_features_frames(&p, (size_t)in->sizes[in->rank - 1]);
     if (p.window_size < 1 || p.window_size > p.length || n_frames < 1 || in->rank >= NUC_MAX_RANK)
         nuc_shape_fail(c, "%s has no frame of %zu samples in a transform of %zu", nuc_meta_text(c->g->cx, in),
                        p.window_size, p.length);
     struct nuc_meta m = *in;
     m.sizes[m.rank - 1] = (int64_t)n_frames;
-    m.sizes[m.rank] = cosines != NULL ? cosines->sizes[0] : bands->sizes[1] - 1;
+    m.sizes[m.rank] = cosines != NULL ? cosines->sizes[0] : channels;
     const int64_t scratch = (int64_t)nuc_features_scratch(&p);
     nuc_shape_results(
         c, (struct nuc_meta[]){nuc_meta_make(NUC_F32, m.sizes, m.rank + 1u), nuc_meta_make(NUC_I32, &scratch, 1)}, 2);
@@ -193,19 +207,13 @@ void nuc_shape_signal_micro(const struct nuc_shape_call *c)
     const struct nuc_meta *in = frames(c, NUC_SELF, NUC_I16);
     const struct nuc_meta *noise = nuc_shape_input(c, NUC_ARG(SIGNAL_MICRO, noise));
     const struct nuc_meta *window = nuc_shape_input(c, NUC_ARG(SIGNAL_MICRO, window));
-    const struct nuc_meta *weights = nuc_shape_input(c, NUC_ARG(SIGNAL_MICRO, weights));
-    const struct nuc_meta *bands = nuc_shape_input(c, NUC_ARG(SIGNAL_MICRO, bands));
     struct nuc_micro p = {0};
     uint32_t count;
     const int64_t *numbers = nuc_shape_ints(c, NUC_ARG(SIGNAL_MICRO, numbers), &count);
 
     if (!nuc_micro_read(numbers, count, &p))
         nuc_shape_fail(c, "numbers are not those of a micro frontend");
-    if (bands->dtype != NUC_I16 || bands->rank != 2 || bands->sizes[0] != 3 || bands->sizes[1] < 2)
-        nuc_shape_fail(c, "bands are %s instead of int16[3, 2] or more", nuc_meta_text(c->g->cx, bands));
-    if (weights->dtype != NUC_I16 || weights->rank != 2 || weights->sizes[0] != 2)
-        nuc_shape_fail(c, "weights are %s instead of two rows of int16", nuc_meta_text(c->g->cx, weights));
-    const int64_t channels = bands->sizes[1] - 1;
+    const int64_t channels = weighted_channels(c, NUC_ARG(SIGNAL_MICRO, bands), NUC_ARG(SIGNAL_MICRO, weights));
     if (noise->dtype != NUC_I32 || noise->rank != 1 || noise->sizes[0] != channels)
         nuc_shape_fail(c, "the noise is %s instead of int32[%lld]", nuc_meta_text(c->g->cx, noise),
                        (long long)channels);
