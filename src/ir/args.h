@@ -173,6 +173,11 @@ static inline struct nuc_arg nuc_same_arg(struct nuc_arg arg)
 
 void nuc_set_args(struct nuc_graph *g, struct nuc_node *node, const struct nuc_arg *args, size_t count);
 
+static inline int64_t nuc_at_least_0(int64_t n)
+{
+    return n > 0 ? n : 0;
+}
+
 /* Equality of two numbers without a floating-point comparison that warns; a NaN equals everything. */
 static inline bool nuc_numbers_equal(double a, double b)
 {

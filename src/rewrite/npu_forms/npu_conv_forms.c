@@ -25,11 +25,6 @@ struct phases {
     int64_t skipped;       /* of the spread results in front of the first */
 };
 
-static int64_t at_least_0(int64_t n)
-{
-    return n > 0 ? n : 0;
-}
-
 static struct phases phases_of(const struct nuc_node *node, int d)
 {
     const struct nuc_conv_args *args = nuc_conv_args(node->op);
@@ -151,12 +146,12 @@ static struct nuc_node *insert_input(struct nuc_graph *g, struct nuc_node *node,
     int64_t pads[2 * AXES] = {0};
 
     for (int d = 0; d < AXES; d++) {
-        int64_t before = at_least_0(p[d].before), after = at_least_0(p[d].after);
+        int64_t before = nuc_at_least_0(p[d].before), after = nuc_at_least_0(p[d].after);
         padding[d] = before < after ? before : after;
         pads[2 * (AXES - 1 - d)] = before - padding[d];
         pads[2 * (AXES - 1 - d) + 1] = after - padding[d];
-        value = nuc_insert_part(g, node, value, 2 + (uint32_t)d, at_least_0(-p[d].before),
-                                p[d].in - at_least_0(-p[d].after));
+        value = nuc_insert_part(g, node, value, 2 + (uint32_t)d, nuc_at_least_0(-p[d].before),
+                                p[d].in - nuc_at_least_0(-p[d].after));
     }
     return nuc_insert_padded(g, node, value, pads, 2 * AXES);
 }

@@ -661,12 +661,6 @@ static bool is_mirrored(const struct nuc_node *pad)
     return strcmp(mode_of(pad), "reflect") == 0;
 }
 
-/* Elements at one side: a negative number takes off as many. */
-static int64_t added(int64_t pad)
-{
-    return pad > 0 ? pad : 0;
-}
-
 /* Pairs from the last dimension on. */
 static const struct nuc_arg *pairs_of(const struct nuc_node *pad)
 {
@@ -742,8 +736,8 @@ static bool is_pad_to_join_on_cpu(const struct nuc_support *s, const struct nuc_
         struct nuc_meta piece = out;
         const struct nuc_kernel_call slice = {.op = NUC_OP_SLICE, .in = &out, .out = &piece, .written = 1, .read = 1};
         piece.sizes[out.rank - 1u - i / 2] = 1;
-        parts += (uint64_t)added(pairs->u.ints[i]) * nuc_kernel_call_cycles(c, &slice);
-        places += added(pairs->u.ints[i]);
+        parts += (uint64_t)nuc_at_least_0(pairs->u.ints[i]) * nuc_kernel_call_cycles(c, &slice);
+        places += nuc_at_least_0(pairs->u.ints[i]);
     }
     return (places <= MOST_MIRRORED || !is_mirrored(node)) && parts < pairs->count * nuc_kernel_call_cycles(c, &copy);
 }
@@ -775,7 +769,7 @@ static uint32_t insert_border(struct nuc_graph *g, struct nuc_node *node, struct
 static struct nuc_node *insert_around(struct nuc_graph *g, struct nuc_node *node, struct nuc_node *value, uint32_t dim,
                                       const int64_t *pair)
 {
-    size_t most = (size_t)(added(pair[0]) + added(pair[1])) + 1;
+    size_t most = (size_t)(nuc_at_least_0(pair[0]) + nuc_at_least_0(pair[1])) + 1;
     struct nuc_node **parts = nuc_alloc_array(g->cx, most, sizeof(struct nuc_node *));
     uint32_t n = insert_border(g, node, value, dim, pair[0], false, parts);
 
@@ -795,14 +789,14 @@ static struct nuc_node *to_joined_pad(struct nuc_graph *g, struct nuc_node *node
         const int64_t *pair = &pairs->u.ints[i];
         uint32_t dim = node->vals[0].rank - 1u - i / 2;
         bool round = is_circular(node); /* what is taken off does not come back around */
-        int64_t off[2] = {pair[0] < 0 ? -pair[0] : 0, pair[1] < 0 ? -pair[1] : 0};
+        int64_t off[2] = {nuc_at_least_0(-pair[0]), nuc_at_least_0(-pair[1])};
         if (!constant && !round)
             value = insert_around(g, node, value, dim, pair);
         value = nuc_insert_part(g, node, value, dim, off[0], value->vals[0].sizes[dim] - off[1]);
         if (round)
             value = insert_around(g, node, value, dim, pair);
-        pads[i] = added(pair[0]);
-        pads[i + 1] = added(pair[1]);
+        pads[i] = nuc_at_least_0(pair[0]);
+        pads[i + 1] = nuc_at_least_0(pair[1]);
     }
     if (!constant)
         return value;

@@ -28,18 +28,11 @@ static uint32_t dim_of(const struct padding *p, uint32_t i)
 /* clamp(arange(start, end), 0, size - 1), as torch traces it. */
 static struct nuc_node *traced_indices(const struct padding *p, int64_t start, int64_t end, int64_t size)
 {
-    struct nuc_node *arange = nuc_insert(p->g, p->node, NUC_OP_ARANGE, p->node);
-    struct nuc_node *clamp = nuc_insert(p->g, p->node, NUC_OP_CLAMP, p->node);
+    struct nuc_node *places =
+        nuc_emit(p->g, p->node, NUC_OP_ARANGE, p->node,
+                 NUC_ARGS((double)start, (double)end, NULL, NULL, NULL, NULL, nuc_bool_arg(false)));
 
-    nuc_set_arg_float(arange, NUC_SELF, (double)start);
-    nuc_set_arg_float(arange, NUC_ARG(ARANGE, end), (double)end);
-    nuc_set_arg_bool(arange, NUC_ARG(ARANGE, pin_memory), false);
-    nuc_infer_shape(p->g, arange);
-    nuc_set_arg_node(clamp, p->g, NUC_SELF, arange);
-    nuc_set_arg_int(clamp, NUC_ARG(CLAMP, min), 0);
-    nuc_set_arg_int(clamp, NUC_ARG(CLAMP, max), size - 1);
-    nuc_infer_shape(p->g, clamp);
-    return clamp;
+    return nuc_emit(p->g, p->node, NUC_OP_CLAMP, p->node, NUC_ARGS(places, 0, size - 1));
 }
 
 /* last - |last - |index|| mirrors, clipping repeats. */
@@ -82,21 +75,16 @@ static struct nuc_node *insert_range(const struct padding *p, struct nuc_node *i
     return nuc_insert_slice(p->g, p->node, input, dim, r.start, r.end);
 }
 
-static int64_t at_least_0(int64_t n)
-{
-    return n > 0 ? n : 0;
-}
-
 /* Where the input's dimension lies in the result, and which part of it is taken. */
 static struct range inner_range(const struct padding *p, uint32_t i, const struct nuc_meta *out)
 {
-    return (struct range){at_least_0(p->pad[2 * i]), out->sizes[dim_of(p, i)] - at_least_0(p->pad[2 * i + 1])};
+    return (struct range){nuc_at_least_0(p->pad[2 * i]), out->sizes[dim_of(p, i)] - nuc_at_least_0(p->pad[2 * i + 1])};
 }
 
 static struct range taken_range(const struct padding *p, uint32_t i)
 {
-    return (struct range){at_least_0(-p->pad[2 * i]),
-                          p->input->vals[0].sizes[dim_of(p, i)] - at_least_0(-p->pad[2 * i + 1])};
+    return (struct range){nuc_at_least_0(-p->pad[2 * i]),
+                          p->input->vals[0].sizes[dim_of(p, i)] - nuc_at_least_0(-p->pad[2 * i + 1])};
 }
 
 /* value[to] = value[from] along a dimension. */
@@ -113,15 +101,12 @@ static struct nuc_node *to_circular(const struct padding *p)
 {
     const struct nuc_meta out = p->node->vals[0];
     /* Writes the input into the middle of `empty`: slice after slice inwards, then back outwards. */
-    struct nuc_node *empty = nuc_insert(p->g, p->node, NUC_OP_EMPTY_DIM_ORDER, p->node);
     int64_t order[NUC_MAX_RANK];
     for (uint32_t i = 0; i < out.rank; i++)
         order[i] = i;
-    nuc_set_arg_ints(empty, p->g, NUC_SELF, out.sizes, out.rank);
-    nuc_set_arg_dtype(empty, NUC_ARG(EMPTY_DIM_ORDER, dtype), out.dtype);
-    nuc_set_arg_bool(empty, NUC_ARG(EMPTY_DIM_ORDER, pin_memory), false);
-    nuc_set_arg_ints(empty, p->g, NUC_ARG(EMPTY_DIM_ORDER, dim_order), order, out.rank);
-    nuc_infer_shape(p->g, empty);
+    struct nuc_node *empty = nuc_emit(p->g, p->node, NUC_OP_EMPTY_DIM_ORDER, p->node,
+                                      NUC_ARGS(nuc_ints_arg(out.sizes, out.rank), nuc_dtype_arg(out.dtype), NULL, NULL,
+                                               nuc_bool_arg(false), nuc_ints_arg(order, out.rank)));
     struct nuc_node *outer[NUC_MAX_RANK], *value = empty, *taken = p->input;
 
     for (uint32_t i = 0; i < p->n_dims; i++) {
@@ -139,7 +124,7 @@ static struct nuc_node *to_circular(const struct padding *p)
     for (uint32_t i = 0; i < p->n_dims; i++) {
         uint32_t dim = dim_of(p, i);
         int64_t left = p->pad[2 * i], right = p->pad[2 * i + 1], size = out.sizes[dim];
-        int64_t end = size - at_least_0(right), start = at_least_0(left);
+        int64_t end = size - nuc_at_least_0(right), start = nuc_at_least_0(left);
         if (left > 0)
             value = insert_wrapped(p, value, dim, (struct range){0, left}, (struct range){end - left, end});
         if (right > 0)
@@ -160,7 +145,7 @@ static struct nuc_node *to_constant(const struct padding *p)
     for (uint32_t i = 0; i < p->n_dims && !p->traced; i++)
         input = insert_range(p, input, dim_of(p, i), taken_range(p, i));
     for (uint32_t i = 0; i < 2 * p->n_dims; i++)
-        any |= added[i] = p->traced ? p->pad[i] : at_least_0(p->pad[i]);
+        any |= added[i] = p->traced ? p->pad[i] : nuc_at_least_0(p->pad[i]);
     if (input != p->input && any == 0)
         return input;
     struct nuc_node *pad = nuc_insert(p->g, p->node, NUC_OP_CONSTANT_PAD, p->node);
