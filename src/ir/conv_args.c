@@ -1,5 +1,7 @@
 #include "ir/conv_args.h"
 
+#include <string.h>
+
 #include "ir/args.h"
 
 #define COMMON(op) .stride = NUC_ARG(op, stride), .padding = NUC_ARG(op, padding), .dilation = NUC_ARG(op, dilation)
@@ -50,6 +52,23 @@ void nuc_conv_numbers(const struct nuc_node *node, uint32_t index, uint32_t spat
             out[i] = a->u.i;
         else if (a->kind == NUC_ARG_INTS && a->count > 0)
             out[i] = a->u.ints[a->count == spatial ? i : 0];
+    }
+}
+
+void nuc_conv_padding(const struct nuc_node *conv, uint32_t spatial, int64_t *before, int64_t *more)
+{
+    const struct nuc_conv_args *args = nuc_conv_args(conv->op);
+    const struct nuc_arg *name = nuc_arg_at(conv, args->padding);
+    const struct nuc_meta *weight = nuc_input_meta(conv, NUC_CONV_WEIGHT);
+    bool same = name->kind == NUC_ARG_STRING && strcmp(name->u.string, "same") == 0;
+    int64_t dilation[NUC_MAX_RANK];
+
+    nuc_conv_numbers(conv, args->padding, spatial, 0, before);
+    nuc_conv_numbers(conv, args->dilation, spatial, 1, dilation);
+    for (uint32_t i = 0; i < spatial; i++) {
+        int64_t total = same ? dilation[i] * (weight->sizes[2 + i] - 1) : 0;
+        before[i] = same ? total / 2 : before[i];
+        more[i] = total % 2;
     }
 }
 

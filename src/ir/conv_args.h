@@ -25,6 +25,12 @@ const struct nuc_conv_args *nuc_conv_args(enum nuc_op op);
 void nuc_conv_numbers(const struct nuc_node *node, uint32_t index, uint32_t spatial, int64_t fallback, int64_t *out);
 
 /*
+ * Padding in front of each spatial dimension of a convolution of ATen, by number or by name, and how much longer it is
+ * behind it: by one where "same" asks for an odd number.
+ */
+void nuc_conv_padding(const struct nuc_node *conv, uint32_t spatial, int64_t *before, int64_t *more);
+
+/*
  * Padding of an image before and after height and width: top, left, bottom, right, or one number for both ends of a
  * dimension. False when the list has another length.
  */

@@ -200,25 +200,21 @@ static double coverage(const struct window *w, int64_t tap)
     return w->out > 0 ? (double)inside / (double)w->out : 1;
 }
 
-/* Padding given as a word is "same" or "valid"; what "same" leaves over goes to the end. */
 static struct window window_of(const struct nuc_layer *l, uint32_t axis)
 {
     const struct nuc_node *n = l->node;
     const struct nuc_conv_args *at = nuc_conv_args(n->op);
-    int64_t stride[2], padding[2], dilation[2];
+    int64_t stride[2], padding[2], more[2], dilation[2];
 
     nuc_conv_numbers(n, at->stride, 2, 1, stride);
-    nuc_conv_numbers(n, at->padding, 2, 0, padding);
+    nuc_conv_padding(n, 2, padding, more);
     nuc_conv_numbers(n, at->dilation, 2, 1, dilation);
-    struct window w = {.in = l->input->vals[0].sizes[2 + axis],
-                       .out = n->vals[0].sizes[2 + axis],
-                       .kernel = l->weight->vals[0].sizes[2 + axis],
-                       .stride = stride[axis],
-                       .padding = padding[axis],
-                       .dilation = dilation[axis]};
-    if (at->named_padding && w.out == w.in)
-        w.padding = w.dilation * (w.kernel - 1) / 2;
-    return w;
+    return (struct window){.in = l->input->vals[0].sizes[2 + axis],
+                           .out = n->vals[0].sizes[2 + axis],
+                           .kernel = l->weight->vals[0].sizes[2 + axis],
+                           .stride = stride[axis],
+                           .padding = padding[axis],
+                           .dilation = dilation[axis]};
 }
 
 static double *tap_shares(struct nuc_context *cx, const struct nuc_layer *l)

@@ -267,33 +267,24 @@ static struct nuc_node *to_padded_avg_pool(struct nuc_graph *g, struct nuc_node 
 
 /* ---- convolutions ---- */
 
-/* Padding "same": what a dimension needs in front; one more after it where the sum is odd. */
-static int64_t needed(const struct nuc_node *conv, uint32_t i)
-{
-    const struct nuc_conv_args *args = nuc_conv_args(conv->op);
-    int64_t dilation[SPATIAL];
-
-    nuc_conv_numbers(conv, args->dilation, SPATIAL, 1, dilation);
-    return dilation[i] * (nuc_input_meta(conv, NUC_CONV_WEIGHT)->sizes[2 + i] - 1);
-}
-
 static bool is_unevenly_padded(const struct nuc_support *s, const struct nuc_node *node)
 {
-    const struct nuc_arg *mode = nuc_arg_at(node, NUC_ARG(CONV2D_PADDING, padding));
+    int64_t before[SPATIAL], more[SPATIAL];
 
     (void)s;
-    return mode->kind == NUC_ARG_STRING && strcmp(mode->u.string, "same") == 0 &&
-           (needed(node, 0) % 2 != 0 || needed(node, 1) % 2 != 0);
+    nuc_conv_padding(node, SPATIAL, before, more);
+    return more[0] != 0 || more[1] != 0;
 }
 
 static struct nuc_node *to_unevenly_padded(struct nuc_graph *g, struct nuc_node *node)
 {
-    const int64_t before[SPATIAL] = {needed(node, 0) / 2, needed(node, 1) / 2};
-    const int64_t after[SPATIAL] = {needed(node, 0) - before[0], needed(node, 1) - before[1]};
+    int64_t before[SPATIAL], more[SPATIAL];
     const struct nuc_conv_args *from = nuc_conv_args(node->op), *to = nuc_conv_args(NUC_OP_CONV2D);
     struct nuc_node *conv = nuc_insert(g, node, NUC_OP_CONV2D, node);
     struct nuc_node *input = nuc_operand(g, node, NUC_CONV_INPUT);
 
+    nuc_conv_padding(node, SPATIAL, before, more);
+    const int64_t after[SPATIAL] = {before[0] + more[0], before[1] + more[1]};
     for (uint32_t i = NUC_CONV_WEIGHT; i <= NUC_CONV_BIAS; i++)
         nuc_copy_arg(g, conv, i, node, i);
     nuc_copy_arg(g, conv, to->stride, node, from->stride);

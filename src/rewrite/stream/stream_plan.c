@@ -187,15 +187,13 @@ static bool pad_value(const struct nuc_node *n, struct reach *r)
 static bool has_numbers(const struct nuc_node *n, uint32_t axis)
 {
     const struct nuc_conv_args *c = nuc_conv_args(n->op);
-    int64_t dilation[NUC_MAX_RANK];
+    int64_t before[NUC_MAX_RANK], more[NUC_MAX_RANK];
 
-    if (c == NULL || !c->named_padding || nuc_arg_at(n, c->padding)->u.string[0] != 's')
+    if (c == NULL || c->spatial == 0)
         return true;
-    const struct nuc_meta *w = nuc_input_meta(n, NUC_CONV_WEIGHT);
-    nuc_conv_numbers(n, c->dilation, w->rank - 2u, 1, dilation);
-    for (uint32_t i = 0; i < w->rank - 2u; i++) {
-        bool is_axis = n->vals[0].rank - (w->rank - 2u) + i == axis;
-        if (!is_axis && dilation[i] * (w->sizes[2 + i] - 1) % 2 != 0)
+    nuc_conv_padding(n, c->spatial, before, more);
+    for (uint32_t i = 0; i < c->spatial; i++) {
+        if (more[i] != 0 && n->vals[0].rank - c->spatial + i != axis)
             return false;
     }
     return true;

@@ -94,8 +94,7 @@ static struct nuc_node *to_padded_convolution(struct nuc_graph *g, struct nuc_no
     const struct nuc_arg *mode = nuc_arg_at(node, args->padding);
     uint32_t spatial = args->spatial;
     struct nuc_node *input = with_batch(g, node, nuc_operand(g, node, NUC_CONV_INPUT));
-    const struct nuc_meta *weight = &nuc_operand(g, node, NUC_CONV_WEIGHT)->vals[0];
-    int64_t dilation[MAX_SPATIAL], padding[MAX_SPATIAL], more[MAX_SPATIAL];
+    int64_t padding[MAX_SPATIAL], more[MAX_SPATIAL];
     const int64_t zero = 0;
 
     if (mode->kind != NUC_ARG_STRING || strcmp(mode->u.string, "same") != 0) {
@@ -104,12 +103,7 @@ static struct nuc_node *to_padded_convolution(struct nuc_graph *g, struct nuc_no
         nuc_set_arg_ints(conv, g, CONV(output_padding), &zero, 1);
         return without_batch(g, node, conv);
     }
-    nuc_conv_numbers(node, args->dilation, spatial, 1, dilation);
-    for (uint32_t i = 0; i < spatial; i++) {
-        int64_t total = dilation[i] * (weight->sizes[2 + i] - 1);
-        padding[i] = total / 2;
-        more[i] = total % 2;
-    }
+    nuc_conv_padding(node, spatial, padding, more);
     struct nuc_node *conv = insert_convolution(g, node, pad_unevenly(g, node, input, more));
     nuc_set_arg_ints(conv, g, CONV(padding), padding, spatial);
     return without_batch(g, node, conv);

@@ -43,19 +43,7 @@ static struct conv3d read_conv3d(struct nuc_graph *g, struct nuc_node *node)
     nuc_conv_numbers(node, args->stride, SPATIAL, 1, c.stride);
     nuc_conv_numbers(node, args->dilation, SPATIAL, 1, c.dilation);
     nuc_conv_numbers(node, args->output_padding, SPATIAL, 0, c.output_padding);
-    if (args->named_padding) {
-        /* "same"; "valid" has none. */
-        const struct nuc_arg *name = nuc_arg_at(node, args->padding);
-        const struct nuc_meta *weight = &nuc_operand(c.g, c.node, NUC_CONV_WEIGHT)->vals[0];
-        bool same = name->kind == NUC_ARG_STRING && strcmp(name->u.string, "same") == 0;
-        for (uint32_t i = 0; i < SPATIAL && same; i++) {
-            int64_t total = c.dilation[i] * (weight->sizes[2 + i] - 1);
-            c.padding[i] = total / 2;
-            c.more[i] = total % 2;
-        }
-    } else {
-        nuc_conv_numbers(node, args->padding, SPATIAL, 0, c.padding);
-    }
+    nuc_conv_padding(node, SPATIAL, c.padding, c.more);
     return c;
 }
 
@@ -105,11 +93,6 @@ static struct nuc_node *insert_gaps(const struct conv3d *c, struct nuc_node *ima
     if (c->stride[0] == 1)
         return images;
     return insert_reshape(c, insert_padding(c, insert_reshape(c, images, flat, 3), pad, 2), sizes, 5);
-}
-
-static int64_t at_least_0(int64_t n)
-{
-    return n > 0 ? n : 0;
 }
 
 /* What depth `k` of the kernel meets for each depth of the result, from image `start` on: [N * D, groups, C / groups,
@@ -163,8 +146,8 @@ static struct nuc_node *insert_convolution(const struct conv3d *c)
     int64_t front = c->padding[0], back = c->padding[0] + c->more[0], step = c->stride[0];
     if (c->transposed) {
         images = insert_gaps(c, images);
-        front = at_least_0((c->kernel - 1) * c->dilation[0] - c->padding[0]);
-        back = at_least_0(c->depth + c->padding[0] - images->vals[0].sizes[1]);
+        front = nuc_at_least_0((c->kernel - 1) * c->dilation[0] - c->padding[0]);
+        back = nuc_at_least_0(c->depth + c->padding[0] - images->vals[0].sizes[1]);
         step = 1;
     }
     const int64_t pad[] = {0, c->more[2], 0, c->more[1], 0, 0, front, back};
