@@ -161,7 +161,6 @@ static bool layer(factors *f, struct nuc_channel_layer l, uint32_t from, uint32_
         f->labels[l.node->id][0] = nuc_labels_even(f->sets, in, ~others);
         return true;
     }
-    l.input_labels = in;
     in = nuc_labels_even(f->sets, in, others);
     l.read = nuc_alloc_array(cx, l.in, sizeof *l.read);
     for (uint32_t i = 0; i < l.in; i++)

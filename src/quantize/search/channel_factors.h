@@ -17,9 +17,8 @@ struct nuc_channel_layer {
     struct nuc_node *node, *input, *weight;
     uint32_t out, in, groups, taps; /* outputs and inputs of all groups */
     size_t of_group, of_out, of_in;
-    nuc_label *written;                            /* by output */
-    nuc_label *read;                               /* by input */
-    const struct nuc_channel_labels *input_labels; /* of the input as it is */
+    nuc_label *written; /* by output */
+    nuc_label *read;    /* by input */
 };
 
 static inline size_t nuc_channel_tap(const struct nuc_channel_layer *l, uint32_t o, uint32_t i)
