@@ -38,12 +38,13 @@ void nuc_shape_getitem(const struct nuc_shape_call *c)
 /* Of a family; of the operators below where theirs is another. */
 static nuc_shape_rule *const family_rules[NUC_FAMILY_COUNT] = {
     [NUC_FAMILY_GRAPH] = keep,
-    [NUC_FAMILY_QUANT] = nuc_shape_quantize_per_tensor,
-    [NUC_FAMILY_DEQUANT] = nuc_shape_dequantize_per_tensor,
+    [NUC_FAMILY_QUANT] = nuc_shape_quantize,
+    [NUC_FAMILY_DEQUANT] = nuc_shape_dequantize,
     [NUC_FAMILY_MAP] = nuc_shape_unary,
     [NUC_FAMILY_BINARY] = nuc_shape_binary,
     [NUC_FAMILY_COMPARE] = nuc_shape_compare,
     [NUC_FAMILY_CONV] = nuc_shape_conv,
+    [NUC_FAMILY_POOL] = nuc_shape_pool,
     [NUC_FAMILY_REDUCE] = nuc_shape_extreme,
     [NUC_FAMILY_SOFTMAX] = nuc_shape_softmax,
     [NUC_FAMILY_RECURRENT] = nuc_shape_recurrent,

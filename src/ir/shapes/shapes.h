@@ -106,6 +106,9 @@ void nuc_shape_check(const struct nuc_shape_call *c, const struct nuc_meta *m);
 void nuc_shape_result(const struct nuc_shape_call *c, const struct nuc_meta *m);
 void nuc_shape_results(const struct nuc_shape_call *c, const struct nuc_meta *metas, uint32_t count);
 
+/* A result seen through strides of the input's memory: names its order, or makes it contiguous when it is a copy. */
+void nuc_shape_strided(const struct nuc_shape_call *c, struct nuc_meta *m, const int64_t *strides);
+
 /* torch.result_type of two tensors; a scalar tensor yields to one with dimensions unless its category is higher. */
 enum nuc_dtype nuc_shape_promote(const struct nuc_shape_call *c, const struct nuc_meta *a, const struct nuc_meta *b);
 
@@ -126,7 +129,7 @@ bool nuc_shape_has_masks(const struct nuc_shape_call *c, uint32_t arg);
 
 /* ---- rules: those of families, and of the rows SHAPE of ops.def, some of which name one rule several times ---- */
 
-nuc_shape_rule nuc_shape_conv, nuc_shape_compare, nuc_shape_quantize_per_tensor, nuc_shape_dequantize_per_tensor,
+nuc_shape_rule nuc_shape_conv, nuc_shape_compare, nuc_shape_quantize, nuc_shape_dequantize, nuc_shape_pool,
     nuc_shape_scan, nuc_shape_softmax, nuc_shape_recurrent, nuc_shape_permute, nuc_shape_cat;
 
 #define SHAPE(op, rule) nuc_shape_rule nuc_shape_##rule;

@@ -4,6 +4,7 @@
  */
 #include <string.h>
 
+#include "ir/args.h"
 #include "ir/conv_args.h"
 #include "ir/shapes/shapes.h"
 
@@ -162,9 +163,11 @@ void nuc_shape_cortexm_depthwise(const struct nuc_shape_call *c)
     convolve(c, w->sizes[3]);
 }
 
-/* input, weight [O, H, W, I], bias, stride, padding, output padding, dilation, ... */
-static void convolve_transposed(const struct nuc_shape_call *c, int64_t groups)
+/* input, weight [O of a group, H, W, I], bias, stride, padding, output padding, dilation, ...; one group or several */
+void nuc_shape_cortexm_transpose_conv2d(const struct nuc_shape_call *c)
 {
+    const uint32_t groups_at = nuc_arg_named(c->node, "groups");
+    const int64_t groups = groups_at == NUC_NO_ARG ? 1 : nuc_shape_int(c, groups_at);
     const struct nuc_meta *in = image(c, CONV(input)), *weight = image(c, CONV(weight));
     struct window w = read_window(c, NUC_ARG(CORTEXM_TRANSPOSE_CONV2D, dilation));
     struct nuc_meta m = *in;
@@ -180,17 +183,6 @@ static void convolve_transposed(const struct nuc_shape_call *c, int64_t groups)
     set_image(c, &m);
 }
 
-void nuc_shape_cortexm_transpose_conv2d(const struct nuc_shape_call *c)
-{
-    convolve_transposed(c, 1);
-}
-
-/* The weight holds the output channels of one group. */
-void nuc_shape_nucleon_transpose_conv2d(const struct nuc_shape_call *c)
-{
-    convolve_transposed(c, nuc_shape_int(c, NUC_ARG(NUCLEON_TRANSPOSE_CONV2D, groups)));
-}
-
 /* input [N, C, H, W], output_size [H, W] */
 void nuc_shape_nucleon_resize(const struct nuc_shape_call *c)
 {
@@ -201,25 +193,15 @@ void nuc_shape_nucleon_resize(const struct nuc_shape_call *c)
 }
 
 /* Sizes as those of the operators they come from, channels-last whatever the input's order is called. */
-static void pool(const struct nuc_shape_call *c, nuc_shape_rule *rule)
+void nuc_shape_cortexm_pool2d(const struct nuc_shape_call *c)
 {
     struct nuc_node alike = *c->node;
     const struct nuc_shape_call call = {c->g, &alike};
 
     alike.vals = NULL;
-    rule(&call);
+    nuc_shape_pool(&call);
     struct nuc_meta m = alike.vals[0];
     set_image(c, &m);
-}
-
-void nuc_shape_cortexm_avg_pool2d(const struct nuc_shape_call *c)
-{
-    pool(c, nuc_shape_avg_pool2d);
-}
-
-void nuc_shape_cortexm_max_pool2d(const struct nuc_shape_call *c)
-{
-    pool(c, nuc_shape_max_pool2d);
 }
 
 /* ---- padding ---- */

@@ -4,8 +4,7 @@
  */
 #include "ir/shapes/shapes.h"
 
-/* A result seen through strides of the input's memory: names its order, or makes it contiguous when it is a copy. */
-static void set_strided(const struct nuc_shape_call *c, struct nuc_meta *m, const int64_t *strides)
+void nuc_shape_strided(const struct nuc_shape_call *c, struct nuc_meta *m, const int64_t *strides)
 {
     nuc_set_contiguous(m);
     nuc_shape_check(c, m);
@@ -29,7 +28,7 @@ static void permute(const struct nuc_shape_call *c, const uint32_t *dims)
         m.sizes[i] = in->sizes[dims[i]];
         strides[i] = own[dims[i]];
     }
-    set_strided(c, &m, strides);
+    nuc_shape_strided(c, &m, strides);
 }
 
 /* self, dims */
@@ -95,7 +94,7 @@ static void squeeze(const struct nuc_shape_call *c, const bool *drop)
         strides[m.rank] = own[i];
         m.sizes[m.rank++] = in->sizes[i];
     }
-    set_strided(c, &m, strides);
+    nuc_shape_strided(c, &m, strides);
 }
 
 void nuc_shape_squeeze(const struct nuc_shape_call *c)
@@ -153,7 +152,7 @@ void nuc_shape_unsqueeze(const struct nuc_shape_call *c)
             m.sizes[m.rank++] = in->sizes[i];
         }
     }
-    set_strided(c, &m, strides);
+    nuc_shape_strided(c, &m, strides);
 }
 
 /* ---- repetition, other strides ---- */
@@ -180,7 +179,7 @@ void nuc_shape_expand_copy(const struct nuc_shape_call *c)
         strides[i] = i < lead || (own == 1 && !keep && sizes[i] != 1) ? 0 : own_strides[i - lead];
         m.sizes[m.rank++] = keep ? own : sizes[i];
     }
-    set_strided(c, &m, strides);
+    nuc_shape_strided(c, &m, strides);
 }
 
 /* self, size, stride, storage_offset: elements of the input's memory read in another way */
@@ -206,7 +205,7 @@ void nuc_shape_as_strided_copy(const struct nuc_shape_call *c)
     if (nuc_last_element(sizes, strides, count, offset) >= nuc_elements(in))
         nuc_shape_fail(c, "the strides lead beyond the %lld elements of %s", (long long)nuc_elements(in),
                        nuc_meta_text(c->g->cx, in));
-    set_strided(c, &m, strides);
+    nuc_shape_strided(c, &m, strides);
 }
 
 /* self, repeats: a number for each dimension, counted from the last; new ones stand in front */
@@ -268,7 +267,7 @@ void nuc_shape_diagonal(const struct nuc_shape_call *c)
     int64_t length = rows < columns ? rows : columns;
     strides[m.rank] = own[a] + own[b];
     m.sizes[m.rank++] = length < 0 ? 0 : length;
-    set_strided(c, &m, strides);
+    nuc_shape_strided(c, &m, strides);
 }
 
 /* self, dimension, size, step: windows along a dimension, whose elements are a new last one */
@@ -289,5 +288,5 @@ void nuc_shape_unfold(const struct nuc_shape_call *c)
         strides[dim] *= step;
     }
     m.sizes[m.rank++] = size;
-    set_strided(c, &m, strides);
+    nuc_shape_strided(c, &m, strides);
 }

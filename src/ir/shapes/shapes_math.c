@@ -251,16 +251,6 @@ static void change_dtype(const struct nuc_shape_call *c, enum nuc_dtype dtype)
     nuc_shape_result(c, &m);
 }
 
-/* Quantized values have the type the operator states. */
-static void check_quantized(const struct nuc_shape_call *c, uint32_t dtype_index)
-{
-    enum nuc_dtype stated = nuc_shape_dtype(c, dtype_index, NUC_I8);
-    enum nuc_dtype actual = nuc_shape_input(c, NUC_SELF)->dtype;
-
-    if (stated != actual)
-        nuc_shape_fail(c, "the input is %s, the operator states %s", nuc_dtype_name(actual), nuc_dtype_name(stated));
-}
-
 /* input, scales, zero_points, axis: a scale and a zero point for each index of that dimension. */
 static void check_axis(const struct nuc_shape_call *c)
 {
@@ -277,26 +267,28 @@ static void check_axis(const struct nuc_shape_call *c)
     }
 }
 
-void nuc_shape_quantize_per_tensor(const struct nuc_shape_call *c)
+/* input, parameters, dtype: values get the type that the operator states. */
+void nuc_shape_quantize(const struct nuc_shape_call *c)
 {
-    change_dtype(c, nuc_shape_dtype(c, NUC_ARG(QUANTIZE_PER_TENSOR, dtype), NUC_I8));
+    bool channels = c->node->op == NUC_OP_QUANTIZE_PER_CHANNEL;
+
+    if (channels)
+        check_axis(c);
+    change_dtype(
+        c, nuc_shape_dtype(c, channels ? NUC_ARG(QUANTIZE_PER_CHANNEL, dtype) : NUC_ARG(QUANTIZE_PER_TENSOR, dtype),
+                           NUC_I8));
 }
 
-void nuc_shape_dequantize_per_tensor(const struct nuc_shape_call *c)
+/* input, parameters, dtype, out_dtype: values have the type that the operator states. */
+void nuc_shape_dequantize(const struct nuc_shape_call *c)
 {
-    check_quantized(c, 5);
-    change_dtype(c, nuc_shape_dtype(c, NUC_ARG(DEQUANTIZE_PER_TENSOR, out_dtype), NUC_F32));
-}
+    bool channels = c->node->op == NUC_OP_DEQUANTIZE_PER_CHANNEL;
+    uint32_t dtype = channels ? NUC_ARG(DEQUANTIZE_PER_CHANNEL, dtype) : NUC_ARG(DEQUANTIZE_PER_TENSOR, dtype);
+    enum nuc_dtype stated = nuc_shape_dtype(c, dtype, NUC_I8), actual = nuc_shape_input(c, NUC_SELF)->dtype;
 
-void nuc_shape_quantize_per_channel(const struct nuc_shape_call *c)
-{
-    check_axis(c);
-    change_dtype(c, nuc_shape_dtype(c, NUC_ARG(QUANTIZE_PER_CHANNEL, dtype), NUC_I8));
-}
-
-void nuc_shape_dequantize_per_channel(const struct nuc_shape_call *c)
-{
-    check_quantized(c, 6);
-    check_axis(c);
-    change_dtype(c, nuc_shape_dtype(c, NUC_ARG(DEQUANTIZE_PER_CHANNEL, out_dtype), NUC_F32));
+    if (stated != actual)
+        nuc_shape_fail(c, "the input is %s, the operator states %s", nuc_dtype_name(actual), nuc_dtype_name(stated));
+    if (channels)
+        check_axis(c);
+    change_dtype(c, nuc_shape_dtype(c, dtype + 1, NUC_F32)); /* out_dtype */
 }

@@ -49,11 +49,7 @@ void nuc_shape_slice(const struct nuc_shape_call *c)
     nuc_dense_strides(&m, strides);
     strides[dim] *= step;
     m.sizes[dim] = count;
-    if (nuc_shape_is_copy(c))
-        nuc_order_as(&m, false);
-    else
-        nuc_dim_order_of_strides(m.sizes, strides, m.rank, m.dim_order);
-    nuc_shape_result(c, &m);
+    nuc_shape_strided(c, &m, strides);
 }
 
 /* self, dim, index: a view without the dimension */

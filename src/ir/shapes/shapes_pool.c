@@ -1,6 +1,7 @@
 /* Shape rules of pooling and upsampling: inputs [N, C, ...], or [C, ...] without a batch for pooling. */
 #include <string.h>
 
+#include "ir/args.h"
 #include "ir/shapes/shapes.h"
 
 /* ---- pooling ---- */
@@ -83,58 +84,22 @@ static void read_window(const struct nuc_shape_call *c, struct pool *p, uint32_t
         nuc_shape_fail(c, "padding is empty");
 }
 
-/* self, kernel_size, stride, padding, dilation, ceil_mode */
-static struct nuc_meta max_pool_meta(const struct nuc_shape_call *c, uint32_t spatial)
+void nuc_shape_pool(const struct nuc_shape_call *c)
 {
-    struct pool p = {.ceil_mode = nuc_shape_bool(c, NUC_ARG(MAX_POOL2D, ceil_mode))};
+    const enum nuc_op op = c->node->op;
+    const uint32_t spatial = op == NUC_OP_MAX_POOL1D || op == NUC_OP_AVG_POOL1D ? 1 : 2;
+    const uint32_t dilation = nuc_arg_named(c->node, "dilation");
+    struct pool p = {.ceil_mode = nuc_shape_bool(c, nuc_arg_named(c->node, "ceil_mode")), .dilation = {1, 1}};
 
     read_window(c, &p, spatial);
-    if (!read_numbers(c, POOL(dilation), spatial, p.dilation))
+    if (dilation != NUC_NO_ARG && !read_numbers(c, dilation, spatial, p.dilation))
         nuc_shape_fail(c, "dilation is empty");
-    return pool_meta(c, &p);
-}
-
-void nuc_shape_max_pool1d(const struct nuc_shape_call *c)
-{
-    struct nuc_meta m = max_pool_meta(c, 1);
-
-    nuc_shape_result(c, &m);
-}
-
-void nuc_shape_max_pool2d(const struct nuc_shape_call *c)
-{
-    struct nuc_meta m = max_pool_meta(c, 2);
-
-    nuc_shape_result(c, &m);
-}
-
-void nuc_shape_max_pool2d_with_indices(const struct nuc_shape_call *c)
-{
-    struct nuc_meta m = max_pool_meta(c, 2);
-    struct nuc_meta indices = m;
-
+    struct nuc_meta m = pool_meta(c, &p), indices = m;
     indices.dtype = NUC_I64;
-    nuc_shape_results(c, (struct nuc_meta[]){m, indices}, 2);
-}
-
-/* self, kernel_size, stride, padding, ceil_mode, ... */
-static void avg_pool_rule(const struct nuc_shape_call *c, uint32_t spatial)
-{
-    struct pool p = {.ceil_mode = nuc_shape_bool(c, NUC_ARG(AVG_POOL2D, ceil_mode)), .dilation = {1, 1}};
-
-    read_window(c, &p, spatial);
-    struct nuc_meta m = pool_meta(c, &p);
-    nuc_shape_result(c, &m);
-}
-
-void nuc_shape_avg_pool1d(const struct nuc_shape_call *c)
-{
-    avg_pool_rule(c, 1);
-}
-
-void nuc_shape_avg_pool2d(const struct nuc_shape_call *c)
-{
-    avg_pool_rule(c, 2);
+    if (op == NUC_OP_MAX_POOL2D_INDICES)
+        nuc_shape_results(c, (struct nuc_meta[]){m, indices}, 2);
+    else
+        nuc_shape_result(c, &m);
 }
 
 void nuc_shape_adaptive_avg_pool2d(const struct nuc_shape_call *c)
@@ -166,12 +131,12 @@ static int64_t scaled_size(const struct nuc_shape_call *c, int64_t size, double 
 }
 
 /* Exactly one of output_size and scale_factors is given, with a number for height and one for width. */
-static void upsample_rule(const struct nuc_shape_call *c, uint32_t size_index, uint32_t factor_index)
+void nuc_shape_upsample(const struct nuc_shape_call *c)
 {
     struct nuc_meta m = *nuc_shape_input(c, NUC_SELF);
     uint32_t n_sizes, n_factors;
-    const int64_t *sizes = nuc_shape_ints(c, size_index, &n_sizes);
-    const double *factors = nuc_shape_floats(c, factor_index, &n_factors);
+    const int64_t *sizes = nuc_shape_ints(c, nuc_arg_named(c->node, "output_size"), &n_sizes);
+    const double *factors = nuc_shape_floats(c, nuc_arg_named(c->node, "scale_factors"), &n_factors);
 
     if (m.rank != 4)
         nuc_shape_fail(c, "the input has rank %d; 2-D upsampling expects 4", m.rank);
@@ -184,18 +149,6 @@ static void upsample_rule(const struct nuc_shape_call *c, uint32_t size_index, u
     }
     nuc_order_as(&m, nuc_suggests_channels_last(nuc_shape_input(c, NUC_SELF)));
     nuc_shape_result(c, &m);
-}
-
-/* input, output_size, align_corners, scale_factors */
-void nuc_shape_upsample_bilinear(const struct nuc_shape_call *c)
-{
-    upsample_rule(c, NUC_ARG(UPSAMPLE_BILINEAR, output_size), NUC_ARG(UPSAMPLE_BILINEAR, scale_factors));
-}
-
-/* input, output_size, scale_factors */
-void nuc_shape_upsample_nearest(const struct nuc_shape_call *c)
-{
-    upsample_rule(c, NUC_ARG(UPSAMPLE_NEAREST, output_size), NUC_ARG(UPSAMPLE_NEAREST, scale_factors));
 }
 
 /* ---- sampling: input [N, C, sizes], grid [N, sizes of the result, as many coordinates as sizes] ---- */
