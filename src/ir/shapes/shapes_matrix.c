@@ -25,12 +25,15 @@ void nuc_shape_linear(const struct nuc_shape_call *c)
     nuc_shape_result(c, &m);
 }
 
+/* [n, k] times [k, m]; of rank 3 with a batch in front */
 static struct nuc_meta matrix_product(const struct nuc_shape_call *c, const struct nuc_meta *a,
-                                      const struct nuc_meta *b)
+                                      const struct nuc_meta *b, int rank)
 {
-    if (a->rank != 2 || b->rank != 2 || a->sizes[1] != b->sizes[0] || a->dtype != b->dtype)
+    if (a->rank != rank || b->rank != rank || a->sizes[rank - 1] != b->sizes[rank - 2] ||
+        (rank == 3 && a->sizes[0] != b->sizes[0]) || a->dtype != b->dtype)
         nuc_shape_fail(c, "%s and %s cannot be multiplied", nuc_meta_text(c->g->cx, a), nuc_meta_text(c->g->cx, b));
-    struct nuc_meta m = nuc_meta_make(a->dtype, (const int64_t[]){a->sizes[0], b->sizes[1]}, 2);
+    struct nuc_meta m = *a;
+    m.sizes[rank - 1] = b->sizes[rank - 1];
     nuc_order_as(&m, false);
     return m;
 }
@@ -40,7 +43,7 @@ void nuc_shape_addmm(const struct nuc_shape_call *c)
 {
     const struct nuc_meta *self = nuc_shape_input(c, NUC_SELF);
     struct nuc_meta m =
-        matrix_product(c, nuc_shape_input(c, NUC_ARG(ADDMM, mat1)), nuc_shape_input(c, NUC_ARG(ADDMM, mat2)));
+        matrix_product(c, nuc_shape_input(c, NUC_ARG(ADDMM, mat1)), nuc_shape_input(c, NUC_ARG(ADDMM, mat2)), 2);
     bool fits = self->rank <= 2;
 
     for (uint32_t i = 0; fits && i < self->rank; i++) {
@@ -52,24 +55,12 @@ void nuc_shape_addmm(const struct nuc_shape_call *c)
     nuc_shape_result(c, &m);
 }
 
+/* mm and bmm */
 void nuc_shape_mm(const struct nuc_shape_call *c)
 {
-    struct nuc_meta m = matrix_product(c, nuc_shape_input(c, NUC_SELF), nuc_shape_input(c, NUC_ARG(MM, mat2)));
+    struct nuc_meta m = matrix_product(c, nuc_shape_input(c, NUC_SELF), nuc_shape_input(c, NUC_ARG(MM, mat2)),
+                                       c->node->op == NUC_OP_BMM ? 3 : 2);
 
-    nuc_shape_result(c, &m);
-}
-
-/* [batch, n, k] times [batch, k, m] */
-void nuc_shape_bmm(const struct nuc_shape_call *c)
-{
-    const struct nuc_meta *a = nuc_shape_input(c, NUC_SELF);
-    const struct nuc_meta *b = nuc_shape_input(c, NUC_ARG(BMM, mat2));
-
-    if (a->rank != 3 || b->rank != 3 || a->sizes[0] != b->sizes[0] || a->sizes[2] != b->sizes[1] ||
-        a->dtype != b->dtype)
-        nuc_shape_fail(c, "%s and %s cannot be multiplied", nuc_meta_text(c->g->cx, a), nuc_meta_text(c->g->cx, b));
-    struct nuc_meta m = nuc_meta_make(a->dtype, (const int64_t[]){a->sizes[0], a->sizes[1], b->sizes[2]}, 3);
-    nuc_order_as(&m, false);
     nuc_shape_result(c, &m);
 }
 

@@ -1,10 +1,12 @@
 /* Shape rules of normalization over statistics of the tensor itself. */
+#include "ir/args.h"
 #include "ir/shapes/shapes.h"
 
-/* ---- layer norm, RMS norm: input, normalized_shape, weight, bias, eps ---- */
-
-/* Returns how many of the last dimensions are normalized. */
-static uint32_t normalized_dims(const struct nuc_shape_call *c, uint32_t last_affine)
+/*
+ * Layer norm and RMS norm, which has no bias: input, normalized_shape, weight, bias, eps. Native layer norm results in
+ * the mean and inverse deviation too, of which normalized dimensions have size 1.
+ */
+void nuc_shape_layer_norm(const struct nuc_shape_call *c)
 {
     const struct nuc_meta *in = nuc_shape_input(c, NUC_ARG(LAYER_NORM, input));
     uint32_t count;
@@ -18,56 +20,32 @@ static uint32_t normalized_dims(const struct nuc_shape_call *c, uint32_t last_af
                            nuc_meta_text(c->g->cx, in));
     }
     struct nuc_meta normalized = nuc_meta_make(in->dtype, sizes, count);
-    for (uint32_t i = NUC_ARG(LAYER_NORM, weight); i <= last_affine; i++) {
+    const uint32_t affine[2] = {nuc_arg_named(c->node, "weight"), nuc_arg_named(c->node, "bias")};
+    for (uint32_t i = 0; i < 2; i++) {
         /* A weight or bias has the normalized dimensions. */
-        const struct nuc_meta *m = nuc_shape_optional_input(c, i);
+        const struct nuc_meta *m = nuc_shape_optional_input(c, affine[i]);
         if (m != NULL && !nuc_same_sizes(m, &normalized))
             nuc_shape_fail(c, "%s is applied to %s", nuc_meta_text(c->g->cx, m), nuc_meta_text(c->g->cx, &normalized));
     }
-    return count;
-}
-
-static struct nuc_meta contiguous_input(const struct nuc_shape_call *c)
-{
-    struct nuc_meta m = *nuc_shape_input(c, NUC_SELF);
-
+    struct nuc_meta m = *in, statistics = *in;
     nuc_order_as(&m, false);
-    return m;
-}
-
-void nuc_shape_layer_norm(const struct nuc_shape_call *c)
-{
-    struct nuc_meta m = contiguous_input(c);
-
-    normalized_dims(c, NUC_ARG(LAYER_NORM, bias));
-    nuc_shape_result(c, &m);
-}
-
-/* And the mean and inverse deviation, of which normalized dimensions have size 1. */
-void nuc_shape_layer_norm_3(const struct nuc_shape_call *c)
-{
-    struct nuc_meta m = contiguous_input(c), statistics = m;
-    uint32_t count = normalized_dims(c, NUC_ARG(NATIVE_LAYER_NORM, bias));
-
     for (uint32_t i = m.rank - count; i < m.rank; i++)
         statistics.sizes[i] = 1;
     nuc_order_as(&statistics, false);
-    nuc_shape_results(c, (struct nuc_meta[]){m, statistics, statistics}, 3);
+    if (c->node->op == NUC_OP_NATIVE_LAYER_NORM)
+        nuc_shape_results(c, (struct nuc_meta[]){m, statistics, statistics}, 3);
+    else
+        nuc_shape_result(c, &m);
 }
 
-void nuc_shape_rms_norm(const struct nuc_shape_call *c)
+/*
+ * Group norm; the native one states the sizes of its input too, and results in a mean and an inverse deviation of
+ * [N, group]. Torch keeps an image channels-last; its kernel in the Edge dialect does not.
+ */
+void nuc_shape_group_norm(const struct nuc_shape_call *c)
 {
-    struct nuc_meta m = contiguous_input(c);
-
-    normalized_dims(c, NUC_ARG(RMS_NORM, weight));
-    nuc_shape_result(c, &m);
-}
-
-/* ---- group norm ---- */
-
-/* Torch keeps an image channels-last; its kernel in the Edge dialect does not. */
-static struct nuc_meta group_norm_meta(const struct nuc_shape_call *c, int64_t groups)
-{
+    bool native = c->node->op == NUC_OP_NATIVE_GROUP_NORM;
+    int64_t groups = nuc_shape_int(c, native ? NUC_ARG(NATIVE_GROUP_NORM, group) : NUC_ARG(GROUP_NORM, num_groups));
     struct nuc_meta m = *nuc_shape_input(c, NUC_SELF);
 
     if (m.rank < 2)
@@ -75,28 +53,13 @@ static struct nuc_meta group_norm_meta(const struct nuc_shape_call *c, int64_t g
     if (groups < 1 || m.sizes[1] % groups != 0)
         nuc_shape_fail(c, "%lld channels are not divided by %lld groups", (long long)m.sizes[1], (long long)groups);
     nuc_order_as(&m, m.rank == 4 && !nuc_shape_is_copy(c) && nuc_suggests_channels_last(&m));
-    return m;
-}
-
-/* input, num_groups, weight, bias, eps */
-void nuc_shape_group_norm(const struct nuc_shape_call *c)
-{
-    struct nuc_meta m = group_norm_meta(c, nuc_shape_int(c, NUC_ARG(GROUP_NORM, num_groups)));
-
-    nuc_shape_check_channels(c, NUC_ARG(GROUP_NORM, weight), m.sizes[1]);
-    nuc_shape_check_channels(c, NUC_ARG(GROUP_NORM, bias), m.sizes[1]);
-    nuc_shape_result(c, &m);
-}
-
-/* input, weight, bias, N, C, HxW, group, eps; mean and inverse deviation are [N, group] */
-void nuc_shape_group_norm_3(const struct nuc_shape_call *c)
-{
-    int64_t groups = nuc_shape_int(c, NUC_ARG(NATIVE_GROUP_NORM, group));
-    struct nuc_meta m = group_norm_meta(c, groups);
     struct nuc_meta statistics = nuc_meta_make(m.dtype, (const int64_t[]){m.sizes[0], groups}, 2);
-
-    nuc_shape_check_channels(c, NUC_ARG(NATIVE_GROUP_NORM, weight), m.sizes[1]);
-    nuc_shape_check_channels(c, NUC_ARG(NATIVE_GROUP_NORM, bias), m.sizes[1]);
+    nuc_shape_check_channels(c, nuc_arg_named(c->node, "weight"), m.sizes[1]);
+    nuc_shape_check_channels(c, nuc_arg_named(c->node, "bias"), m.sizes[1]);
+    if (!native) {
+        nuc_shape_result(c, &m);
+        return;
+    }
     if (nuc_shape_int(c, NUC_ARG(NATIVE_GROUP_NORM, N)) != m.sizes[0] ||
         nuc_shape_int(c, NUC_ARG(NATIVE_GROUP_NORM, C)) != m.sizes[1])
         nuc_shape_fail(c, "the input is %s, the operator states another batch or number of channels",

@@ -1,6 +1,7 @@
 /* Shape rules of views and of copies in another layout. */
 #include <math.h>
 
+#include "ir/args.h"
 #include "ir/shapes/shapes.h"
 
 /* ---- view and reshape ---- */
@@ -62,29 +63,19 @@ bool nuc_view_strides(const struct nuc_meta *in, const int64_t *own, const struc
     return d == -1;
 }
 
-static bool view_strides(const struct nuc_meta *in, const struct nuc_meta *m, int64_t strides[NUC_MAX_RANK])
-{
-    int64_t own[NUC_MAX_RANK];
-
-    nuc_dense_strides(in, own);
-    return nuc_view_strides(in, own, m, strides);
-}
-
 /* The view when there is one, else a contiguous copy when `may_copy`; in the Edge dialect always a copy. */
 static void set_viewed(const struct nuc_shape_call *c, const struct nuc_meta *in, struct nuc_meta *m, bool may_copy)
 {
-    int64_t strides[NUC_MAX_RANK];
+    int64_t own[NUC_MAX_RANK], strides[NUC_MAX_RANK];
 
+    nuc_dense_strides(in, own);
     if (in->rank == 0 || nuc_elements(in) == 0 || nuc_shape_is_copy(c)) {
         nuc_order_as(m, false);
-    } else if (view_strides(in, m, strides)) {
+    } else if (nuc_view_strides(in, own, m, strides)) {
         /*
          * Leading dimensions that stay keep their strides, where computeStride gives size-1 dimensions others of its
          * own.
          */
-        int64_t own[NUC_MAX_RANK];
-
-        nuc_dense_strides(in, own);
         for (uint32_t i = 0; i < in->rank && i < m->rank && in->sizes[i] == m->sizes[i]; i++)
             strides[i] = own[i];
         nuc_dim_order_of_strides(m->sizes, strides, m->rank, m->dim_order);
@@ -97,22 +88,14 @@ static void set_viewed(const struct nuc_shape_call *c, const struct nuc_meta *in
     nuc_shape_result(c, m);
 }
 
+/* view and reshape */
 void nuc_shape_view(const struct nuc_shape_call *c)
 {
     const struct nuc_meta *in = nuc_shape_input(c, NUC_SELF);
     struct nuc_meta m;
 
     read_size(c, in, &m);
-    set_viewed(c, in, &m, false);
-}
-
-void nuc_shape_reshape(const struct nuc_shape_call *c)
-{
-    const struct nuc_meta *in = nuc_shape_input(c, NUC_SELF);
-    struct nuc_meta m;
-
-    read_size(c, in, &m);
-    set_viewed(c, in, &m, true);
+    set_viewed(c, in, &m, c->node->op == NUC_OP_RESHAPE);
 }
 
 /* self, start_dim, end_dim: those dimensions become one. */
@@ -164,21 +147,12 @@ static void set_format(const struct nuc_shape_call *c, struct nuc_meta *m, enum 
 
 static enum nuc_memory_format read_format(const struct nuc_shape_call *c, uint32_t index)
 {
-    const struct nuc_arg *a = &c->node->args[index];
-
-    if (a->kind == NUC_ARG_NONE)
+    if (nuc_shape_is_none(c, index))
         return NUC_PRESERVE_FORMAT;
+    const struct nuc_arg *a = &c->node->args[index];
     if (a->kind != NUC_ARG_MEMORY_FORMAT)
         nuc_shape_fail(c, "memory_format is of the wrong type");
     return a->u.memory_format;
-}
-
-void nuc_shape_clone(const struct nuc_shape_call *c)
-{
-    struct nuc_meta m = *nuc_shape_input(c, NUC_SELF);
-
-    set_format(c, &m, read_format(c, NUC_ARG(CLONE, memory_format)));
-    nuc_shape_result(c, &m);
 }
 
 /* A tensor that lies in the asked order already, size-1 dimensions not counted, is returned as it is. */
@@ -210,25 +184,6 @@ void nuc_shape_contiguous(const struct nuc_shape_call *c)
     nuc_shape_result(c, &m);
 }
 
-static void cast(const struct nuc_shape_call *c, uint32_t dtype, uint32_t format)
-{
-    struct nuc_meta m = *nuc_shape_input(c, NUC_SELF);
-
-    m.dtype = nuc_shape_dtype(c, dtype, m.dtype);
-    set_format(c, &m, read_format(c, format));
-    nuc_shape_result(c, &m);
-}
-
-void nuc_shape_to_dtype_layout(const struct nuc_shape_call *c)
-{
-    cast(c, NUC_ARG(TO_DTYPE_LAYOUT, dtype), NUC_ARG(TO_DTYPE_LAYOUT, memory_format));
-}
-
-void nuc_shape_to_dtype(const struct nuc_shape_call *c)
-{
-    cast(c, NUC_ARG(TO_DTYPE, dtype), NUC_ARG(TO_DTYPE, memory_format));
-}
-
 /* A dim_order argument: outermost dimension first; None preserves. */
 static void set_dim_order(const struct nuc_shape_call *c, uint32_t index, struct nuc_meta *m)
 {
@@ -252,26 +207,21 @@ static void set_dim_order(const struct nuc_shape_call *c, uint32_t index, struct
     nuc_dim_order_of_strides(m->sizes, strides, m->rank, m->dim_order);
 }
 
-void nuc_shape_clone_dim_order(const struct nuc_shape_call *c)
+/* A copy in the dtype, the memory format and the dim order that its operator can ask for. */
+void nuc_shape_clone(const struct nuc_shape_call *c)
 {
     struct nuc_meta m = *nuc_shape_input(c, NUC_SELF);
 
-    set_dim_order(c, NUC_ARG(CLONE_DIM_ORDER, dim_order), &m);
-    nuc_shape_result(c, &m);
-}
-
-void nuc_shape_to_dim_order_copy(const struct nuc_shape_call *c)
-{
-    struct nuc_meta m = *nuc_shape_input(c, NUC_SELF);
-
-    m.dtype = nuc_shape_dtype(c, NUC_ARG(TO_DIM_ORDER_COPY, dtype), m.dtype);
-    set_dim_order(c, NUC_ARG(TO_DIM_ORDER_COPY, dim_order), &m);
+    m.dtype = nuc_shape_dtype(c, nuc_arg_named(c->node, "dtype"), m.dtype);
+    set_format(c, &m, read_format(c, nuc_arg_named(c->node, "memory_format")));
+    set_dim_order(c, nuc_arg_named(c->node, "dim_order"), &m);
     nuc_shape_result(c, &m);
 }
 
 /* ---- creation ---- */
 
-static struct nuc_meta created(const struct nuc_shape_call *c)
+/* zeros, and empty, which may name a dim order: size, dtype, layout, device, pin_memory, dim_order */
+void nuc_shape_zeros(const struct nuc_shape_call *c)
 {
     uint32_t count;
     const int64_t *sizes = nuc_shape_ints(c, NUC_ARG(ZEROS, size), &count);
@@ -281,23 +231,7 @@ static struct nuc_meta created(const struct nuc_shape_call *c)
     struct nuc_meta m = nuc_meta_make(nuc_shape_dtype(c, NUC_ARG(ZEROS, dtype), NUC_F32), sizes, count);
     nuc_shape_check(c, &m);
     nuc_order_as(&m, false);
-    return m;
-}
-
-/* size, dtype, ... */
-void nuc_shape_zeros(const struct nuc_shape_call *c)
-{
-    struct nuc_meta m = created(c);
-
-    nuc_shape_result(c, &m);
-}
-
-/* size, dtype, layout, device, pin_memory, dim_order */
-void nuc_shape_empty_dim_order(const struct nuc_shape_call *c)
-{
-    struct nuc_meta m = created(c);
-
-    set_dim_order(c, NUC_ARG(EMPTY_DIM_ORDER, dim_order), &m);
+    set_dim_order(c, nuc_arg_named(c->node, "dim_order"), &m);
     nuc_shape_result(c, &m);
 }
 
