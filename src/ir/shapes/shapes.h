@@ -106,11 +106,24 @@ void nuc_shape_check(const struct nuc_shape_call *c, const struct nuc_meta *m);
 void nuc_shape_result(const struct nuc_shape_call *c, const struct nuc_meta *m);
 void nuc_shape_results(const struct nuc_shape_call *c, const struct nuc_meta *metas, uint32_t count);
 
-/* A result seen through strides of the input's memory: names its order, or makes it contiguous when it is a copy. */
+/*
+ * A result seen through strides of the input's memory is checked and its order named, or it is made contiguous when it
+ * is a copy; nuc_shape_strided() sets it too.
+ */
+void nuc_shape_order_view(const struct nuc_shape_call *c, struct nuc_meta *m, const int64_t *strides);
 void nuc_shape_strided(const struct nuc_shape_call *c, struct nuc_meta *m, const int64_t *strides);
+
+/* `in` without the dimensions marked in `drop`, its order unnamed, and the strides of those that stay. */
+struct nuc_meta nuc_shape_without(const struct nuc_meta *in, const bool *drop, int64_t strides[NUC_MAX_RANK]);
 
 /* torch.result_type of two tensors; a scalar tensor yields to one with dimensions unless its category is higher. */
 enum nuc_dtype nuc_shape_promote(const struct nuc_shape_call *c, const struct nuc_meta *a, const struct nuc_meta *b);
+
+/* Gives `m` the rank and sizes of two tensors broadcast together; false where they do not. */
+bool nuc_broadcast_sizes(const struct nuc_meta *a, const struct nuc_meta *b, struct nuc_meta *m);
+
+/* Whether a tensor broadcasts to the sizes of another. */
+bool nuc_broadcasts_to(const struct nuc_meta *from, const struct nuc_meta *to);
 
 /* The elementwise result of self, NUC_SELF, and the tensor in another argument (shapes_math.c). */
 struct nuc_meta nuc_shape_broadcast(const struct nuc_shape_call *c, uint32_t other);

@@ -2,9 +2,10 @@
  * Shape rules that reorder, add and remove dimensions. In the ATen dialect results are views: the strides of the input
  * go along. In the Edge dialect they are copies, and contiguous.
  */
+#include "ir/args.h"
 #include "ir/shapes/shapes.h"
 
-void nuc_shape_strided(const struct nuc_shape_call *c, struct nuc_meta *m, const int64_t *strides)
+void nuc_shape_order_view(const struct nuc_shape_call *c, struct nuc_meta *m, const int64_t *strides)
 {
     nuc_set_contiguous(m);
     nuc_shape_check(c, m);
@@ -12,7 +13,43 @@ void nuc_shape_strided(const struct nuc_shape_call *c, struct nuc_meta *m, const
         nuc_order_as(m, false);
     else
         nuc_dim_order_of_strides(m->sizes, strides, m->rank, m->dim_order);
+}
+
+void nuc_shape_strided(const struct nuc_shape_call *c, struct nuc_meta *m, const int64_t *strides)
+{
+    nuc_shape_order_view(c, m, strides);
     nuc_shape_result(c, m);
+}
+
+struct nuc_meta nuc_shape_without(const struct nuc_meta *in, const bool *drop, int64_t strides[NUC_MAX_RANK])
+{
+    struct nuc_meta m = {.dtype = in->dtype};
+    int64_t own[NUC_MAX_RANK];
+
+    nuc_dense_strides(in, own);
+    for (uint32_t i = 0; i < in->rank; i++) {
+        if (drop[i])
+            continue;
+        strides[m.rank] = own[i];
+        m.sizes[m.rank++] = in->sizes[i];
+    }
+    return m;
+}
+
+/* The dimensions that the argument names, a number or a list without repetition. */
+static void named_dims(const struct nuc_shape_call *c, uint32_t index, uint32_t rank, bool named[NUC_MAX_RANK])
+{
+    bool single = nuc_arg_at(c->node, index)->kind == NUC_ARG_INT;
+    int64_t number = single ? nuc_shape_int(c, index) : 0;
+    uint32_t count = 1;
+    const int64_t *dims = single ? &number : nuc_shape_ints(c, index, &count);
+
+    for (uint32_t i = 0; i < count; i++) {
+        uint32_t dim = nuc_shape_dim(c, dims[i], rank);
+        if (named[dim])
+            nuc_shape_fail(c, "dimension %u is named twice", (unsigned)dim);
+        named[dim] = true;
+    }
 }
 
 /* ---- permutation ---- */
@@ -81,54 +118,19 @@ void nuc_shape_t(const struct nuc_shape_call *c)
 
 /* ---- dimensions of size 1 ---- */
 
-static void squeeze(const struct nuc_shape_call *c, const bool *drop)
-{
-    const struct nuc_meta *in = nuc_shape_input(c, NUC_SELF);
-    struct nuc_meta m = {.dtype = in->dtype};
-    int64_t own[NUC_MAX_RANK], strides[NUC_MAX_RANK];
-
-    nuc_dense_strides(in, own);
-    for (uint32_t i = 0; i < in->rank; i++) {
-        if (drop[i] && in->sizes[i] == 1)
-            continue;
-        strides[m.rank] = own[i];
-        m.sizes[m.rank++] = in->sizes[i];
-    }
-    nuc_shape_strided(c, &m, strides);
-}
-
+/* self and which dimensions go, when they are of size 1: the one or those that the operator names, else all */
 void nuc_shape_squeeze(const struct nuc_shape_call *c)
 {
-    bool drop[NUC_MAX_RANK];
+    const struct nuc_meta *in = nuc_shape_input(c, NUC_SELF);
+    bool all = c->node->op == NUC_OP_SQUEEZE, drop[NUC_MAX_RANK] = {false};
+    int64_t strides[NUC_MAX_RANK];
 
-    for (uint32_t i = 0; i < NUC_MAX_RANK; i++)
-        drop[i] = true;
-    squeeze(c, drop);
-}
-
-/* self, dim: stays when it is not of size 1 */
-void nuc_shape_squeeze_dim(const struct nuc_shape_call *c)
-{
-    bool drop[NUC_MAX_RANK] = {false};
-
-    drop[nuc_shape_dim(c, nuc_shape_int(c, NUC_ARG(SQUEEZE_DIM, dim)), nuc_shape_input(c, NUC_SELF)->rank)] = true;
-    squeeze(c, drop);
-}
-
-/* self, dims */
-void nuc_shape_squeeze_dims(const struct nuc_shape_call *c)
-{
-    bool drop[NUC_MAX_RANK] = {false};
-    uint32_t count;
-    const int64_t *dims = nuc_shape_ints(c, NUC_ARG(SQUEEZE_DIMS, dim), &count);
-
-    for (uint32_t i = 0; i < count; i++) {
-        uint32_t dim = nuc_shape_dim(c, dims[i], nuc_shape_input(c, NUC_SELF)->rank);
-        if (drop[dim])
-            nuc_shape_fail(c, "dimension %u is named twice", (unsigned)dim);
-        drop[dim] = true;
-    }
-    squeeze(c, drop);
+    if (!all)
+        named_dims(c, NUC_ARG(SQUEEZE_DIMS, dim), in->rank, drop);
+    for (uint32_t i = 0; i < in->rank; i++)
+        drop[i] = (all || drop[i]) && in->sizes[i] == 1;
+    struct nuc_meta m = nuc_shape_without(in, drop, strides);
+    nuc_shape_strided(c, &m, strides);
 }
 
 /* self, dim in [-rank - 1, rank]: where the new dimension stands */
@@ -231,16 +233,9 @@ void nuc_shape_repeat(const struct nuc_shape_call *c)
 void nuc_shape_flip(const struct nuc_shape_call *c)
 {
     const struct nuc_meta *in = nuc_shape_input(c, NUC_SELF);
-    bool seen[NUC_MAX_RANK] = {false};
-    uint32_t count;
-    const int64_t *dims = nuc_shape_ints(c, NUC_ARG(FLIP, dims), &count);
+    bool named[NUC_MAX_RANK] = {false};
 
-    for (uint32_t i = 0; i < count; i++) {
-        uint32_t dim = nuc_shape_dim(c, dims[i], in->rank);
-        if (seen[dim])
-            nuc_shape_fail(c, "dimension %u is named twice", (unsigned)dim);
-        seen[dim] = true;
-    }
+    named_dims(c, NUC_ARG(FLIP, dims), in->rank, named);
     nuc_shape_result(c, in);
 }
 
@@ -251,18 +246,14 @@ void nuc_shape_diagonal(const struct nuc_shape_call *c)
     uint32_t a = nuc_shape_dim(c, nuc_shape_int(c, NUC_ARG(DIAGONAL, dim1)), in->rank);
     uint32_t b = nuc_shape_dim(c, nuc_shape_int(c, NUC_ARG(DIAGONAL, dim2)), in->rank);
     int64_t offset = nuc_shape_int(c, NUC_ARG(DIAGONAL, offset)), own[NUC_MAX_RANK], strides[NUC_MAX_RANK];
-    struct nuc_meta m = {.dtype = in->dtype};
+    bool drop[NUC_MAX_RANK] = {false};
 
     if (in->rank < 2 || a == b)
         nuc_shape_fail(c, "dimensions %u and %u of %s have no diagonal", (unsigned)a, (unsigned)b,
                        nuc_meta_text(c->g->cx, in));
     nuc_dense_strides(in, own);
-    for (uint32_t i = 0; i < in->rank; i++) {
-        if (i == a || i == b)
-            continue;
-        strides[m.rank] = own[i];
-        m.sizes[m.rank++] = in->sizes[i];
-    }
+    drop[a] = drop[b] = true;
+    struct nuc_meta m = nuc_shape_without(in, drop, strides);
     int64_t rows = in->sizes[a] + (offset < 0 ? offset : 0), columns = in->sizes[b] - (offset > 0 ? offset : 0);
     int64_t length = rows < columns ? rows : columns;
     strides[m.rank] = own[a] + own[b];

@@ -137,17 +137,34 @@ static void broadcast_strides(const struct nuc_meta *m, const struct nuc_meta *r
     }
 }
 
-static void broadcast_sizes(const struct nuc_shape_call *c, const struct nuc_meta *a, const struct nuc_meta *b,
-                            struct nuc_meta *m)
+bool nuc_broadcast_sizes(const struct nuc_meta *a, const struct nuc_meta *b, struct nuc_meta *m)
 {
     m->rank = a->rank > b->rank ? a->rank : b->rank;
     for (uint32_t i = 0; i < m->rank; i++) {
         int64_t size_a = i + a->rank < m->rank ? 1 : a->sizes[i + a->rank - m->rank];
         int64_t size_b = i + b->rank < m->rank ? 1 : b->sizes[i + b->rank - m->rank];
         if (size_a != size_b && size_a != 1 && size_b != 1)
-            nuc_shape_fail(c, "%s and %s do not broadcast", nuc_meta_text(c->g->cx, a), nuc_meta_text(c->g->cx, b));
+            return false;
         m->sizes[i] = size_a == 1 ? size_b : size_a;
     }
+    return true;
+}
+
+bool nuc_broadcasts_to(const struct nuc_meta *from, const struct nuc_meta *to)
+{
+    for (uint32_t i = 0; i < from->rank; i++) {
+        int64_t size = from->sizes[from->rank - 1 - i];
+        if (size != 1 && (i >= to->rank || size != to->sizes[to->rank - 1 - i]))
+            return false;
+    }
+    return true;
+}
+
+static void broadcast_sizes(const struct nuc_shape_call *c, const struct nuc_meta *a, const struct nuc_meta *b,
+                            struct nuc_meta *m)
+{
+    if (!nuc_broadcast_sizes(a, b, m))
+        nuc_shape_fail(c, "%s and %s do not broadcast", nuc_meta_text(c->g->cx, a), nuc_meta_text(c->g->cx, b));
 }
 
 /*
@@ -270,25 +287,20 @@ static void check_axis(const struct nuc_shape_call *c)
 /* input, parameters, dtype: values get the type that the operator states. */
 void nuc_shape_quantize(const struct nuc_shape_call *c)
 {
-    bool channels = c->node->op == NUC_OP_QUANTIZE_PER_CHANNEL;
-
-    if (channels)
+    if (c->node->op == NUC_OP_QUANTIZE_PER_CHANNEL)
         check_axis(c);
-    change_dtype(
-        c, nuc_shape_dtype(c, channels ? NUC_ARG(QUANTIZE_PER_CHANNEL, dtype) : NUC_ARG(QUANTIZE_PER_TENSOR, dtype),
-                           NUC_I8));
+    change_dtype(c, nuc_shape_dtype(c, nuc_arg_named(c->node, "dtype"), NUC_I8));
 }
 
 /* input, parameters, dtype, out_dtype: values have the type that the operator states. */
 void nuc_shape_dequantize(const struct nuc_shape_call *c)
 {
-    bool channels = c->node->op == NUC_OP_DEQUANTIZE_PER_CHANNEL;
-    uint32_t dtype = channels ? NUC_ARG(DEQUANTIZE_PER_CHANNEL, dtype) : NUC_ARG(DEQUANTIZE_PER_TENSOR, dtype);
-    enum nuc_dtype stated = nuc_shape_dtype(c, dtype, NUC_I8), actual = nuc_shape_input(c, NUC_SELF)->dtype;
+    enum nuc_dtype stated = nuc_shape_dtype(c, nuc_arg_named(c->node, "dtype"), NUC_I8);
+    enum nuc_dtype actual = nuc_shape_input(c, NUC_SELF)->dtype;
 
     if (stated != actual)
         nuc_shape_fail(c, "the input is %s, the operator states %s", nuc_dtype_name(actual), nuc_dtype_name(stated));
-    if (channels)
+    if (c->node->op == NUC_OP_DEQUANTIZE_PER_CHANNEL)
         check_axis(c);
-    change_dtype(c, nuc_shape_dtype(c, dtype + 1, NUC_F32)); /* out_dtype */
+    change_dtype(c, nuc_shape_dtype(c, nuc_arg_named(c->node, "out_dtype"), NUC_F32));
 }

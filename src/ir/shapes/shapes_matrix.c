@@ -44,13 +44,8 @@ void nuc_shape_addmm(const struct nuc_shape_call *c)
     const struct nuc_meta *self = nuc_shape_input(c, NUC_SELF);
     struct nuc_meta m =
         matrix_product(c, nuc_shape_input(c, NUC_ARG(ADDMM, mat1)), nuc_shape_input(c, NUC_ARG(ADDMM, mat2)), 2);
-    bool fits = self->rank <= 2;
 
-    for (uint32_t i = 0; fits && i < self->rank; i++) {
-        int64_t size = self->sizes[i];
-        fits = size == 1 || size == m.sizes[i + 2 - self->rank];
-    }
-    if (!fits)
+    if (self->rank > 2 || !nuc_broadcasts_to(self, &m))
         nuc_shape_fail(c, "%s cannot be added to %s", nuc_meta_text(c->g->cx, self), nuc_meta_text(c->g->cx, &m));
     nuc_shape_result(c, &m);
 }
@@ -75,17 +70,11 @@ void nuc_shape_matmul(const struct nuc_shape_call *c)
         a->sizes[a->rank - 1] != b->sizes[b->rank == 1 ? 0 : b->rank - 2])
         nuc_shape_fail(c, "%s and %s cannot be multiplied", nuc_meta_text(c->g->cx, a), nuc_meta_text(c->g->cx, b));
     /* The batch dimensions of a product, those in front of the matrices, broadcast. */
-    int batch_a = a->rank - 2, batch_b = b->rank - 2;
-    int rank = batch_a > batch_b ? batch_a : batch_b;
-    for (int i = 0; i < rank; i++) {
-        int at_a = i - (rank - batch_a), at_b = i - (rank - batch_b);
-        int64_t size_a = at_a < 0 ? 1 : a->sizes[at_a];
-        int64_t size_b = at_b < 0 ? 1 : b->sizes[at_b];
-        if (size_a != size_b && size_a != 1 && size_b != 1)
-            nuc_shape_fail(c, "the batches of %s and %s do not broadcast", nuc_meta_text(c->g->cx, a),
-                           nuc_meta_text(c->g->cx, b));
-        m.sizes[m.rank++] = size_a == 1 ? size_b : size_a;
-    }
+    struct nuc_meta batch_a = nuc_meta_make(a->dtype, a->sizes, a->rank < 2 ? 0 : a->rank - 2u);
+    struct nuc_meta batch_b = nuc_meta_make(b->dtype, b->sizes, b->rank < 2 ? 0 : b->rank - 2u);
+    if (!nuc_broadcast_sizes(&batch_a, &batch_b, &m))
+        nuc_shape_fail(c, "the batches of %s and %s do not broadcast", nuc_meta_text(c->g->cx, a),
+                       nuc_meta_text(c->g->cx, b));
     if (a->rank > 1)
         m.sizes[m.rank++] = a->sizes[a->rank - 2];
     if (b->rank > 1)

@@ -56,8 +56,8 @@ void nuc_shape_slice(const struct nuc_shape_call *c)
 void nuc_shape_select(const struct nuc_shape_call *c)
 {
     const struct nuc_meta *in = nuc_shape_input(c, NUC_SELF);
-    int64_t index = nuc_shape_int(c, NUC_ARG(SELECT, index)), own[NUC_MAX_RANK], strides[NUC_MAX_RANK];
-    struct nuc_meta m = {.dtype = in->dtype};
+    int64_t index = nuc_shape_int(c, NUC_ARG(SELECT, index)), strides[NUC_MAX_RANK];
+    bool drop[NUC_MAX_RANK] = {false};
 
     if (in->rank == 0)
         nuc_shape_fail(c, "a scalar has no elements to select");
@@ -65,13 +65,8 @@ void nuc_shape_select(const struct nuc_shape_call *c)
     if (index < -in->sizes[dim] || index >= in->sizes[dim])
         nuc_shape_fail(c, "index %lld is not in dimension %u of %s", (long long)index, (unsigned)dim,
                        nuc_meta_text(c->g->cx, in));
-    nuc_dense_strides(in, own);
-    for (uint32_t i = 0; i < in->rank; i++) {
-        if (i == dim)
-            continue;
-        strides[m.rank] = own[i];
-        m.sizes[m.rank++] = in->sizes[i];
-    }
+    drop[dim] = true;
+    struct nuc_meta m = nuc_shape_without(in, drop, strides);
     nuc_set_contiguous(&m);
     nuc_dim_order_of_strides(m.sizes, strides, m.rank, m.dim_order);
     nuc_shape_result(c, &m);
@@ -97,13 +92,8 @@ void nuc_shape_copy(const struct nuc_shape_call *c)
 {
     const struct nuc_meta *self = nuc_shape_input(c, NUC_SELF);
     const struct nuc_meta *src = nuc_shape_input(c, NUC_ARG(COPY, src));
-    bool fits = src->rank <= self->rank;
 
-    for (uint32_t i = 0; fits && i < src->rank; i++) {
-        int64_t size = src->sizes[i];
-        fits = size == 1 || size == self->sizes[i + self->rank - src->rank];
-    }
-    if (!fits)
+    if (src->rank > self->rank || !nuc_broadcasts_to(src, self))
         nuc_shape_fail(c, "%s cannot be copied to %s", nuc_meta_text(c->g->cx, src), nuc_meta_text(c->g->cx, self));
     nuc_shape_result(c, self);
 }
@@ -113,90 +103,54 @@ void nuc_shape_copy(const struct nuc_shape_call *c)
 /* More parts than this are refused: a small file could ask for billions of empty ones. */
 #define MAX_PARTS 4096
 
-struct parts {
-    const struct nuc_meta *in;
-    uint32_t dim;
-};
-
-/* The size of part i is sizes[i], or `each` when there are no sizes; the last one takes what is left. */
-static void set_parts(const struct nuc_shape_call *c, const struct parts *p, const int64_t *sizes, int64_t each,
-                      int64_t count)
+/*
+ * self, then the sizes of all parts, or one for all of which the last may be smaller, or how many parts of one size
+ * there are at most, then dim
+ */
+void nuc_shape_split(const struct nuc_shape_call *c)
 {
-    int64_t left = p->in->sizes[p->dim];
+    bool chunks = c->node->op == NUC_OP_CHUNK, even = chunks || c->node->op == NUC_OP_SPLIT;
+    const struct nuc_meta *in = nuc_shape_input(c, NUC_SELF);
+    const int64_t *sizes = NULL;
+    int64_t each = 0, count;
 
+    if (in->rank == 0)
+        nuc_shape_fail(c, "a scalar cannot be split");
+    uint32_t dim = nuc_shape_dim(c, nuc_shape_int(c, NUC_ARG(SPLIT, dim)), in->rank);
+    int64_t left = in->sizes[dim];
+    if (even) {
+        each = nuc_shape_int(c, NUC_ARG(SPLIT, split_size));
+        count = each;
+        if (chunks && count < 1)
+            nuc_shape_fail(c, "%lld chunks are asked for", (long long)count);
+        if (chunks)
+            each = (left + count - 1) / count;
+        if (each < 0 || (each == 0 && left != 0))
+            nuc_shape_fail(c, "parts of %lld elements are asked for", (long long)each);
+        if (left != 0)
+            count = (left + each - 1) / each;
+        else if (!chunks)
+            count = 1;
+    } else {
+        uint32_t n_sizes;
+        sizes = nuc_shape_ints(c, NUC_ARG(SPLIT_WITH_SIZES, split_sizes), &n_sizes);
+        count = n_sizes;
+    }
     if (count > MAX_PARTS)
         nuc_shape_fail(c, "%lld parts are asked for; %d is the limit", (long long)count, MAX_PARTS);
     struct nuc_meta *metas = nuc_alloc_array(c->g->cx, (size_t)count, sizeof *metas);
     int64_t strides[NUC_MAX_RANK];
-    nuc_dense_strides(p->in, strides);
+    nuc_dense_strides(in, strides);
     for (int64_t i = 0; i < count; i++) {
-        struct nuc_meta *m = &metas[i];
-        *m = *p->in;
-        m->sizes[p->dim] = sizes != NULL ? sizes[i] : each < left ? each : left;
-        left -= m->sizes[p->dim];
-        nuc_set_contiguous(m);
-        nuc_shape_check(c, m);
-        if (nuc_shape_is_copy(c))
-            nuc_order_as(m, false);
-        else
-            nuc_dim_order_of_strides(m->sizes, strides, m->rank, m->dim_order);
+        metas[i] = *in;
+        metas[i].sizes[dim] = !even ? sizes[i] : each < left ? each : left;
+        left -= metas[i].sizes[dim];
+        nuc_shape_order_view(c, &metas[i], strides);
     }
     if (left != 0)
-        nuc_shape_fail(c, "the parts are not as long as dimension %u of %s", (unsigned)p->dim,
-                       nuc_meta_text(c->g->cx, p->in));
+        nuc_shape_fail(c, "the parts are not as long as dimension %u of %s", (unsigned)dim,
+                       nuc_meta_text(c->g->cx, in));
     nuc_shape_results(c, metas, (uint32_t)count);
-}
-
-static struct parts read_parts(const struct nuc_shape_call *c)
-{
-    struct parts p = {.in = nuc_shape_input(c, NUC_SELF)};
-
-    if (p.in->rank == 0)
-        nuc_shape_fail(c, "a scalar cannot be split");
-    p.dim = nuc_shape_dim(c, nuc_shape_int(c, NUC_ARG(SPLIT, dim)), p.in->rank);
-    return p;
-}
-
-static void set_even_parts(const struct nuc_shape_call *c, const struct parts *p, int64_t each)
-{
-    int64_t size = p->in->sizes[p->dim];
-
-    if (each < 0 || (each == 0 && size != 0))
-        nuc_shape_fail(c, "parts of %lld elements are asked for", (long long)each);
-    set_parts(c, p, NULL, each, size == 0 ? 1 : (size + each - 1) / each);
-}
-
-/* self, split_size, dim: parts of that size, the last one smaller */
-void nuc_shape_split(const struct nuc_shape_call *c)
-{
-    struct parts p = read_parts(c);
-
-    set_even_parts(c, &p, nuc_shape_int(c, NUC_ARG(SPLIT, split_size)));
-}
-
-/* self, chunks, dim: at most so many parts of one size */
-void nuc_shape_chunk(const struct nuc_shape_call *c)
-{
-    struct parts p = read_parts(c);
-    int64_t chunks = nuc_shape_int(c, NUC_ARG(CHUNK, chunks));
-
-    if (chunks < 1)
-        nuc_shape_fail(c, "%lld chunks are asked for", (long long)chunks);
-    int64_t each = (p.in->sizes[p.dim] + chunks - 1) / chunks;
-    if (each == 0)
-        set_parts(c, &p, NULL, 0, chunks);
-    else
-        set_even_parts(c, &p, each);
-}
-
-/* self, split_sizes, dim */
-void nuc_shape_split_with_sizes(const struct nuc_shape_call *c)
-{
-    struct parts p = read_parts(c);
-    uint32_t count;
-    const int64_t *sizes = nuc_shape_ints(c, NUC_ARG(SPLIT_WITH_SIZES, split_sizes), &count);
-
-    set_parts(c, &p, sizes, 0, count);
 }
 
 /* ---- cat ---- */
@@ -277,8 +231,7 @@ static void read_indices(const struct nuc_shape_call *c, uint32_t arg, struct in
         first = n_indexed++ == 0 ? i : first;
         last = i;
         const struct nuc_meta *index = nuc_shape_list_item(c, list, i, "element");
-        struct nuc_meta *m = &x->selection;
-        struct nuc_meta wide = {.dtype = NUC_I64, .rank = index->rank > m->rank ? index->rank : m->rank};
+        struct nuc_meta wide = {.dtype = NUC_I64};
         if (is_whole_mask(c, list, x->in)) {
             for (uint32_t k = 0; k < index->rank; k++)
                 x->indexed[k] = true;
@@ -289,14 +242,9 @@ static void read_indices(const struct nuc_shape_call *c, uint32_t arg, struct in
             nuc_shape_fail(c, NUC_INDEX_IS_MASK);
         if (index->dtype != NUC_I64 && index->dtype != NUC_I32)
             nuc_shape_fail(c, "an index is %s instead of int64 or int32", nuc_dtype_name(index->dtype));
-        for (uint32_t k = 0; k < wide.rank; k++) {
-            int64_t a = k + index->rank < wide.rank ? 1 : index->sizes[k + index->rank - wide.rank];
-            int64_t b = k + m->rank < wide.rank ? 1 : m->sizes[k + m->rank - wide.rank];
-            if (a != b && a != 1 && b != 1)
-                nuc_shape_fail(c, "the indices do not broadcast");
-            wide.sizes[k] = a == 1 ? b : a;
-        }
-        *m = wide;
+        if (!nuc_broadcast_sizes(index, &x->selection, &wide))
+            nuc_shape_fail(c, "the indices do not broadcast");
+        x->selection = wide;
     }
     if (n_indexed == 0)
         nuc_shape_fail(c, "there is no index");

@@ -1,14 +1,15 @@
 /* Shape rules of reductions, scans and softmax. Results are contiguous. */
+#include "ir/args.h"
 #include "ir/shapes/shapes.h"
 
 /* Where all reductions have it. */
 #define DIM NUC_ARG(MEAN_DIM, dim)
 
-/* self, dim and, in most in the same place, keepdim */
-static struct nuc_meta reduced_meta_at(const struct nuc_shape_call *c, uint32_t keepdim)
+/* self, dim and keepdim */
+static struct nuc_meta reduced_meta(const struct nuc_shape_call *c)
 {
     const struct nuc_meta *in = nuc_shape_input(c, NUC_SELF);
-    bool keep = nuc_shape_bool(c, keepdim);
+    bool keep = nuc_shape_bool(c, nuc_arg_named(c->node, "keepdim"));
     bool reduced[NUC_MAX_RANK];
     struct nuc_meta m = {.dtype = in->dtype};
 
@@ -34,11 +35,6 @@ static struct nuc_meta reduced_meta_at(const struct nuc_shape_call *c, uint32_t 
     }
     nuc_order_as(&m, false);
     return m;
-}
-
-static struct nuc_meta reduced_meta(const struct nuc_shape_call *c)
-{
-    return reduced_meta_at(c, NUC_ARG(MEAN_DIM, keepdim));
 }
 
 /* self, dim, keepdim, dtype */
@@ -76,30 +72,16 @@ void nuc_shape_sum(const struct nuc_shape_call *c)
     nuc_shape_result(c, &m);
 }
 
-static void check_extreme(const struct nuc_shape_call *c, const struct nuc_meta *result)
-{
-    const struct nuc_meta *in = nuc_shape_input(c, NUC_SELF);
-
-    if (nuc_elements(in) == 0 && nuc_elements(result) != 0)
-        nuc_shape_fail(c, "%s has no largest or smallest element", nuc_meta_text(c->g->cx, in));
-}
-
-/* amax and amin: self, dim, keepdim */
+/* amax and amin, argmax and argmin: self, dim, keepdim. Without dim it is the place among all elements. */
 void nuc_shape_extreme(const struct nuc_shape_call *c)
 {
+    const struct nuc_meta *in = nuc_shape_input(c, NUC_SELF);
     struct nuc_meta m = reduced_meta(c);
 
-    check_extreme(c, &m);
-    nuc_shape_result(c, &m);
-}
-
-/* argmax and argmin: self, dim, keepdim. Without dim it is the place among all elements. */
-void nuc_shape_arg_extreme(const struct nuc_shape_call *c)
-{
-    struct nuc_meta m = reduced_meta(c);
-
-    check_extreme(c, &m);
-    m.dtype = NUC_I64;
+    if (nuc_elements(in) == 0 && nuc_elements(&m) != 0)
+        nuc_shape_fail(c, "%s has no largest or smallest element", nuc_meta_text(c->g->cx, in));
+    if (c->node->op == NUC_OP_ARGMAX || c->node->op == NUC_OP_ARGMIN)
+        m.dtype = NUC_I64;
     nuc_shape_result(c, &m);
 }
 
@@ -115,7 +97,7 @@ void nuc_shape_any(const struct nuc_shape_call *c)
 /* self, dim, correction, keepdim */
 void nuc_shape_var(const struct nuc_shape_call *c)
 {
-    struct nuc_meta m = reduced_meta_at(c, NUC_ARG(VAR, keepdim));
+    struct nuc_meta m = reduced_meta(c);
 
     if (!nuc_is_floating(m.dtype))
         nuc_shape_fail(c, "the variance of %s is not defined: convert it to float", nuc_dtype_name(m.dtype));

@@ -46,11 +46,14 @@ void nuc_shape_embedding(const struct nuc_shape_call *c)
     contiguous_result(c, &m);
 }
 
-/* The index has the rank of self (a scalar counts as one element) and, but along `dim`, no larger sizes. */
-static const struct nuc_meta *index_along(const struct nuc_shape_call *c, uint32_t dim_arg, uint32_t arg)
+/*
+ * self, dim, index: the index has the rank of self (a scalar counts as one element) and, but along `dim`, no larger
+ * sizes.
+ */
+static const struct nuc_meta *index_along(const struct nuc_shape_call *c)
 {
-    const struct nuc_meta *self = nuc_shape_input(c, NUC_SELF), *index = index_of(c, arg);
-    uint32_t dim = nuc_shape_dim(c, nuc_shape_int(c, dim_arg), self->rank);
+    const struct nuc_meta *self = nuc_shape_input(c, NUC_SELF), *index = index_of(c, NUC_ARG(GATHER, index));
+    uint32_t dim = nuc_shape_dim(c, nuc_shape_int(c, NUC_ARG(GATHER, dim)), self->rank);
     bool fits = (self->rank == 0 ? 1 : self->rank) == (index->rank == 0 ? 1 : index->rank);
 
     for (uint32_t d = 0; fits && nuc_elements(index) != 0 && d < self->rank && d < index->rank; d++)
@@ -64,32 +67,14 @@ static const struct nuc_meta *index_along(const struct nuc_shape_call *c, uint32
 /* self, dim, index: the sizes are those of the index. */
 void nuc_shape_gather(const struct nuc_shape_call *c)
 {
-    struct nuc_meta m = *index_along(c, NUC_ARG(GATHER, dim), NUC_ARG(GATHER, index));
+    struct nuc_meta m = *index_along(c);
 
     m.dtype = nuc_shape_input(c, NUC_SELF)->dtype;
     contiguous_result(c, &m);
 }
 
-static void result_of_self(const struct nuc_shape_call *c)
+static void check_source(const struct nuc_shape_call *c, const struct nuc_meta *index)
 {
-    struct nuc_meta m = *nuc_shape_input(c, NUC_SELF);
-
-    if (!c->node->in_place)
-        nuc_set_contiguous(&m);
-    nuc_shape_result(c, &m);
-}
-
-/* self, dim, index, value */
-void nuc_shape_scatter_value(const struct nuc_shape_call *c)
-{
-    index_along(c, NUC_ARG(SCATTER_VALUE, dim), NUC_ARG(SCATTER_VALUE, index));
-    result_of_self(c);
-}
-
-/* self, dim, index, src of at least the sizes of the index */
-void nuc_shape_scatter(const struct nuc_shape_call *c)
-{
-    const struct nuc_meta *index = index_along(c, NUC_ARG(SCATTER, dim), NUC_ARG(SCATTER, index));
     const struct nuc_meta *src = nuc_shape_input(c, NUC_ARG(SCATTER, src));
     bool fits = (src->rank == 0 ? 1 : src->rank) == (index->rank == 0 ? 1 : index->rank);
 
@@ -103,17 +88,19 @@ void nuc_shape_scatter(const struct nuc_shape_call *c)
     if (src->dtype != nuc_shape_input(c, NUC_SELF)->dtype)
         nuc_shape_fail(c, "self is %s, the values are %s", nuc_dtype_name(nuc_shape_input(c, NUC_SELF)->dtype),
                        nuc_dtype_name(src->dtype));
-    result_of_self(c);
 }
 
-static bool broadcasts_to(const struct nuc_meta *from, const struct nuc_meta *to)
+/* self, dim, index, and a value or src of at least the sizes of the index */
+void nuc_shape_scatter(const struct nuc_shape_call *c)
 {
-    for (uint32_t i = 0; i < from->rank; i++) {
-        int64_t size = from->sizes[from->rank - 1 - i];
-        if (size != 1 && (i >= to->rank || size != to->sizes[to->rank - 1 - i]))
-            return false;
-    }
-    return true;
+    const struct nuc_meta *index = index_along(c);
+    struct nuc_meta m = *nuc_shape_input(c, NUC_SELF);
+
+    if (c->node->op != NUC_OP_SCATTER_VALUE)
+        check_source(c, index);
+    if (!c->node->in_place)
+        nuc_set_contiguous(&m);
+    nuc_shape_result(c, &m);
 }
 
 /* self, mask, source: both broadcast to the result */
@@ -142,7 +129,7 @@ void nuc_shape_index_put(const struct nuc_shape_call *c)
         return;
     }
     picked = nuc_shape_picked(c, NUC_ARG(INDEX_PUT, indices));
-    if (!broadcasts_to(values, &picked))
+    if (!nuc_broadcasts_to(values, &picked))
         nuc_shape_fail(c, "%s does not broadcast to %s", nuc_meta_text(c->g->cx, values),
                        nuc_meta_text(c->g->cx, &picked));
     nuc_shape_result(c, self);
