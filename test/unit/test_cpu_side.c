@@ -178,5 +178,25 @@ static void names(void **state)
     (void)state;
 }
 
+/* The program is run once on zeros before it is written, where an index may be one that the model never has. */
+static void index_of_input(struct nuc_context *cx, void *compiler)
+{
+    struct nuc_model *m = nuc_model_make(
+        compiler, parse_quantized(cx, "%o = constant \"o\" : int64[] values(1)\n%x = input : float32[1, 4]\n"
+                                      "%n = input : int64[1, 1]\n%i = aten.sub.Tensor(%n, %o)\n"
+                                      "%y = aten.gather.default(%x, 1, %i)\n%output = output([%y])\n"));
+    const uint8_t *bytes;
+    size_t size;
+
+    m = nuc_advance(m, NUC_STAGE_DIM_ORDER, NUC_STAGE_LOWER);
+    assert_int_equal(nuc_program(m, &bytes, &size), NUC_OK);
+}
+
+static void indices(void **state)
+{
+    in_compiler(index_of_input, "cortex-m33");
+    (void)state;
+}
+
 RUN_TESTS(COMPILED_TEST("cases/cpu_side.txt", check_operators), cmocka_unit_test(samples), cmocka_unit_test(writes),
-          cmocka_unit_test(clamps), cmocka_unit_test(names))
+          cmocka_unit_test(clamps), cmocka_unit_test(names), cmocka_unit_test(indices))

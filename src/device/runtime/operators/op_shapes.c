@@ -9,6 +9,11 @@ bool nuc_need(struct nuc_kernel_context *cx, bool condition, const char *message
     return condition;
 }
 
+enum nuc_status nuc_in_range(struct nuc_kernel_context *cx, bool are)
+{
+    return nuc_need(cx, are, NUC_TEXT("an index lies outside its dimension")) ? NUC_OK : NUC_BAD_INPUT;
+}
+
 size_t nuc_tensor_elements(const struct nuc_tensor *t)
 {
     return t->bytes / nuc_dtype_size((enum nuc_dtype)t->dtype);

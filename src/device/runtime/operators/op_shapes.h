@@ -11,6 +11,9 @@
 /* Notes the message when the condition does not hold; returns the condition. */
 bool nuc_need(struct nuc_kernel_context *cx, bool condition, const char *message);
 
+/* The status when the indices that an operator was given lie within their dimensions or not: NUC_BAD_INPUT. */
+enum nuc_status nuc_in_range(struct nuc_kernel_context *cx, bool are);
+
 /* ---- values that have been checked ---- */
 
 /* NULL when the optional tensor is absent. */

@@ -203,13 +203,10 @@ enum nuc_status nuc_op_index(struct nuc_kernel_context *cx, struct nuc_value *co
     ptrdiff_t strides[NUC_MAX_RANK];
     struct nuc_loops loops;
 
-    if (!collect(cx, a->indices, in, &x) ||
-        !nuc_need(cx, picked_loops(in, out, &x, false, &loops, strides),
-                  NUC_TEXT("argument 'out' has the wrong sizes")) ||
-        !nuc_need(cx, out->bytes == 0 || gather(in, out, &x, &loops, strides),
-                  NUC_TEXT("an index lies outside its dimension")))
+    if (!collect(cx, a->indices, in, &x) || !nuc_need(cx, picked_loops(in, out, &x, false, &loops, strides),
+                                                      NUC_TEXT("argument 'out' has the wrong sizes")))
         return NUC_UNSUPPORTED;
-    return NUC_OK;
+    return nuc_in_range(cx, out->bytes == 0 || gather(in, out, &x, &loops, strides));
 }
 
 /* ---- aten::index_put ---- */
@@ -257,7 +254,5 @@ enum nuc_status nuc_op_index_put(struct nuc_kernel_context *cx, struct nuc_value
         if (x.sizes[i] == 0)
             return NUC_OK;
     }
-    if (!nuc_need(cx, put(values, out, &x, &loops, strides, how), NUC_TEXT("an index lies outside its dimension")))
-        return NUC_UNSUPPORTED;
-    return NUC_OK;
+    return nuc_in_range(cx, put(values, out, &x, &loops, strides, how));
 }

@@ -1,11 +1,6 @@
 /* Operators that pick or write elements where indices or a mask say, and those that order them. */
 #include "device/runtime/operators/op_shapes.h"
 
-static enum nuc_status in_range(struct nuc_kernel_context *cx, bool ok)
-{
-    return nuc_need(cx, ok, NUC_TEXT("an index lies outside its dimension")) ? NUC_OK : NUC_UNSUPPORTED;
-}
-
 static struct nuc_indexed indexed_by(const struct nuc_tensor *index, const struct nuc_tensor *t, uint32_t dim)
 {
     ptrdiff_t strides[NUC_MAX_RANK];
@@ -59,7 +54,7 @@ enum nuc_status nuc_op_index_select(struct nuc_kernel_context *cx, struct nuc_va
     nuc_tensor_strides(out, loops.out);
     if (in->rank > 0)
         loops.a[dim] = 1;
-    return in_range(cx, nuc_kernel_gather(&loops, &x, nuc_element_size(in), in->data, out->data));
+    return nuc_in_range(cx, nuc_kernel_gather(&loops, &x, nuc_element_size(in), in->data, out->data));
 }
 
 /* out: the sizes of the index, then the width of the weight [n, width]. */
@@ -84,7 +79,7 @@ enum nuc_status nuc_op_embedding(struct nuc_kernel_context *cx, struct nuc_value
     nuc_tensor_strides(out, loops.out);
     loops.a[index->rank] = 0;
     loops.b[index->rank] = strides[1];
-    return in_range(cx, nuc_kernel_gather(&loops, &x, nuc_element_size(out), weight->data, out->data));
+    return nuc_in_range(cx, nuc_kernel_gather(&loops, &x, nuc_element_size(out), weight->data, out->data));
 }
 
 /* ---- aten::gather, aten::scatter ---- */
@@ -122,7 +117,7 @@ enum nuc_status nuc_op_gather(struct nuc_kernel_context *cx, struct nuc_value *c
     if (in->rank == index->rank)
         strides_but(in, dim, loops.b);
     nuc_tensor_strides(out, loops.out);
-    return in_range(cx, nuc_kernel_gather(&loops, &x, nuc_element_size(in), in->data, out->data));
+    return nuc_in_range(cx, nuc_kernel_gather(&loops, &x, nuc_element_size(in), in->data, out->data));
 }
 
 /* The first three arguments of every such operator; src NULL: a number. */
@@ -151,8 +146,8 @@ static enum nuc_status scatter(struct nuc_kernel_context *cx, const struct nuc_a
         nuc_tensor_strides(src, loops.b);
     if (out->rank == index->rank)
         strides_but(out, dim, loops.out);
-    return in_range(cx, nuc_kernel_scatter(&loops, &x, how, (enum nuc_dtype)out->dtype,
-                                           src != NULL ? src->data : number, out->data));
+    return nuc_in_range(cx, nuc_kernel_scatter(&loops, &x, how, (enum nuc_dtype)out->dtype,
+                                               src != NULL ? src->data : number, out->data));
 }
 
 enum nuc_status nuc_op_scatter_src(struct nuc_kernel_context *cx, struct nuc_value *const *args)
