@@ -4,6 +4,7 @@
 
 #include "cpu/cortexm_site.h"
 #include "npu/layout/orders.h"
+#include "rewrite/insert.h"
 
 /*
  * The operator rounds to the scale of its input. A result of a finer scale, requantized by a table, would be further
@@ -177,22 +178,31 @@ static struct nuc_node *turned_upwards(const struct nuc_cm *c, const struct nuc_
     return added > 0 && (double)added < in.scale / 2 ? add : NULL;
 }
 
-static struct nuc_node *emit_avg_pool(struct nuc_cm *c, const struct nuc_cm_unary *u, enum nuc_op op, struct window *w,
-                                      bool pad_first, bool ceil_mode)
+/* Of `in`, in place of u's input. */
+static struct nuc_node *emit_avg_pool_of(struct nuc_cm *c, const struct nuc_cm_unary *u, enum nuc_op op,
+                                         struct nuc_node *in, const struct window *w, bool ceil_mode,
+                                         struct nuc_node *before)
 {
-    struct nuc_node *before = nuc_cm_place(&u->out), *in = nuc_cm_channels_last(c, u->in.node, before);
     struct nuc_multiplier m = nuc_cm_multiplier(u->in.scale);
-
-    if (pad_first)
-        in = pad_image(c, in, w, w->padding, u->in.zero_point, before);
     struct nuc_node *pool =
         nuc_emit(c->g, before, op, u->out.value,
                  NUC_ARGS(in, NUC_PAIR_ARG(w->kernel), NUC_PAIR_ARG(w->stride), NUC_PAIR_ARG(w->padding),
                           nuc_bool_arg(ceil_mode), u->in.zero_point, m.multiplier, m.shift));
+
     nuc_cm_scratch(c->g, pool, NUC_ARG(CORTEXM_AVG_POOL2D, scratch),
                    c->options->cpu->scratch->pool_bytes * (size_t)in->vals[0].sizes[1]);
     nuc_cm_name_channels_last(c, pool);
     return pool;
+}
+
+static struct nuc_node *emit_avg_pool(struct nuc_cm *c, const struct nuc_cm_unary *u, enum nuc_op op, struct window *w,
+                                      bool pad_first, bool ceil_mode)
+{
+    struct nuc_node *before = nuc_cm_place(&u->out), *in = nuc_cm_channels_last(c, u->in.node, before);
+
+    if (pad_first)
+        in = pad_image(c, in, w, w->padding, u->in.zero_point, before);
+    return emit_avg_pool_of(c, u, op, in, w, ceil_mode, before);
 }
 
 /* Padded zeros count as values, unless count_include_pad is off: then the kernel divides by the values it covers. */
@@ -227,17 +237,63 @@ static struct nuc_node *emit_even_pool(struct nuc_cm *c, const struct nuc_cm_una
     return emit_avg_pool(c, u, NUC_OP_CORTEXM_AVG_POOL2D, &w, false, false);
 }
 
+/*
+ * The first and the last place of each of `out` windows over `in` places, the one place of each where none has two;
+ * returns how many places a window has, 0 where one has more.
+ */
+static int64_t places_of_windows(int64_t in, int64_t out, int64_t *places)
+{
+    int64_t most = 1;
+
+    for (int64_t i = 0; i < out; i++) {
+        places[2 * i] = i * in / out;
+        places[2 * i + 1] = ((i + 1) * in + out - 1) / out - 1;
+        int64_t count = places[2 * i + 1] - places[2 * i] + 1;
+        most = count > most ? count : most;
+    }
+    for (int64_t i = 0; i < out && most == 1; i++)
+        places[i] = places[2 * i];
+    return most > 2 ? 0 : most;
+}
+
+/*
+ * Of an image that grows a window has one place or two: each of these is taken twice where some window of the image
+ * has two, which leaves its average as it is.
+ */
+static bool lower_growing_pool(struct nuc_cm *c, const struct nuc_cm_unary *u, const int64_t *out)
+{
+    const int64_t *in = u->in.node->vals[0].sizes;
+    int64_t *places[2], most[2];
+
+    for (uint32_t d = 0; d < 2; d++) {
+        places[d] = nuc_alloc_array(c->g->cx, 2 * (size_t)out[2 + d], sizeof **places);
+        most[d] = places_of_windows(in[2 + d], out[2 + d], places[d]);
+        if (most[d] == 0)
+            return false;
+    }
+    struct nuc_node *before = nuc_cm_place(&u->out);
+    struct nuc_node *value = nuc_cm_as_nhwc(c, nuc_cm_channels_last(c, u->in.node, before), before);
+    for (uint32_t d = 0; d < 2; d++)
+        value = nuc_insert_taken(c->g, before, value, 1 + d, places[d], most[d] * out[2 + d]);
+    value = nuc_cm_as_nchw(c, value, before);
+    if (most[0] * most[1] > 1) {
+        const struct window w = {.kernel = {most[0], most[1]}, .stride = {most[0], most[1]}};
+        value = emit_avg_pool_of(c, u, NUC_OP_CORTEXM_AVG_POOL2D, value, &w, false, before);
+    }
+    finish(c, u, value);
+    return true;
+}
+
 bool nuc_cm_lower_adaptive_pool(struct nuc_cm *c, struct nuc_node *node)
 {
     struct nuc_cm_unary u;
     const int64_t *out = node->vals[0].sizes;
 
-    if (!nuc_cm_read_unary(node, false, &u) || !is_image(&u) || !rounds_finely(&u))
+    if (!nuc_cm_read_unary(node, false, &u) || !is_image(&u) || !rounds_finely(&u) || out[2] < 1 || out[3] < 1)
         return false;
-    for (int d = 2; d < 4; d++) {
-        if (out[d] < 1 || u.in.node->vals[0].sizes[d] % out[d] != 0)
-            return false;
-    }
+    const int64_t *in = u.in.node->vals[0].sizes;
+    if (in[2] % out[2] != 0 || in[3] % out[3] != 0)
+        return !c->options->reference_compat && lower_growing_pool(c, &u, out);
     finish(c, &u, emit_even_pool(c, &u, out[2], out[3]));
     return true;
 }
