@@ -48,7 +48,7 @@ static const struct nuc_npu_form quotient_forms[] = {
 static const struct nuc_npu_form *const families[] = {
     quotient_forms,          nuc_softmax_forms, nuc_linear_map_forms, nuc_sum_forms,
     nuc_computed_conv_forms, nuc_conv_forms,    nuc_window_forms,     nuc_matrix_forms,
-    nuc_broadcast_forms,     nuc_stride_forms,  nuc_move_forms,
+    nuc_broadcast_forms,     nuc_stride_forms,  nuc_move_forms,       nuc_unpool_forms,
 };
 
 static expansion form_in(const struct nuc_npu_form *form, const struct nuc_support *s, const struct nuc_node *node)

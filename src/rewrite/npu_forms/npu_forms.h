@@ -20,7 +20,7 @@ struct nuc_npu_form {
 /* In the order in which they are tried; each ends with a row without a builder. */
 extern const struct nuc_npu_form nuc_linear_map_forms[], nuc_sum_forms[], nuc_computed_conv_forms[], nuc_conv_forms[],
     nuc_softmax_forms[], nuc_row_forms[], nuc_window_forms[], nuc_matrix_forms[], nuc_broadcast_forms[],
-    nuc_stride_forms[], nuc_move_forms[], nuc_cpu_conv_forms[], nuc_cpu_move_forms[];
+    nuc_stride_forms[], nuc_move_forms[], nuc_unpool_forms[], nuc_cpu_conv_forms[], nuc_cpu_move_forms[];
 
 /* A quotient each of whose divisors, which are computed, divides several values. */
 bool nuc_divides_by_few(const struct nuc_node *node);
