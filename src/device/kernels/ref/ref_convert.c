@@ -87,20 +87,141 @@ static void convert(enum nuc_dtype from, enum nuc_dtype to, const void *in, void
     store(to, &n, out);
 }
 
+static bool is_real(enum nuc_dtype dtype)
+{
+    return dtype == NUC_F32 || dtype == NUC_F64;
+}
+
+/* ---- some elements of a row, whose type is asked for once ---- */
+
+#define SOME 16
+
+/* Elements `step` bytes apart. */
+struct run {
+    enum nuc_dtype dtype;
+    uint8_t *at;
+    ptrdiff_t step;
+};
+
+static struct run run_of(enum nuc_dtype dtype, const void *data, ptrdiff_t step)
+{
+    return (struct run){dtype, (uint8_t *)(uintptr_t)data, step * (ptrdiff_t)nuc_dtype_size(dtype)};
+}
+
+static struct run row_of(const struct run *r, ptrdiff_t elements)
+{
+    return (struct run){r->dtype, r->at + elements * (ptrdiff_t)nuc_dtype_size(r->dtype), r->step};
+}
+
+/* A conversion from 64 bits is a function of the compiler's library. */
+static float real_of(int64_t whole)
+{
+    return whole >= INT32_MIN && whole <= INT32_MAX ? (float)(int32_t)whole : (float)whole;
+}
+
+static int64_t whole_at(enum nuc_dtype dtype, const void *at)
+{
+    if (!is_real(dtype))
+        return nuc_load_whole(dtype, at, 0);
+    struct number n = load(dtype, at);
+    return integer(&n);
+}
+
+static void load_wholes(struct run *r, int32_t count, int64_t *to)
+{
+    if (r->dtype == NUC_BOOL || r->dtype == NUC_U8) {
+        for (int32_t i = 0; i < count; i++, r->at += r->step)
+            to[i] = *r->at;
+    } else {
+        for (int32_t i = 0; i < count; i++, r->at += r->step)
+            to[i] = whole_at(r->dtype, r->at);
+    }
+}
+
+static void store_wholes(struct run *r, int32_t count, const int64_t *values)
+{
+    if (r->dtype == NUC_BOOL) {
+        for (int32_t i = 0; i < count; i++, r->at += r->step)
+            *r->at = values[i] != 0;
+    } else if (r->dtype == NUC_F32) {
+        for (int32_t i = 0; i < count; i++, r->at += r->step)
+            *(float *)(void *)r->at = real_of(values[i]);
+    } else if (r->dtype == NUC_F64) {
+        for (int32_t i = 0; i < count; i++, r->at += r->step)
+            *(double *)(void *)r->at = (double)values[i];
+    } else {
+        for (int32_t i = 0; i < count; i++, r->at += r->step)
+            nuc_store_whole(r->dtype, r->at, 0, values[i]);
+    }
+}
+
+static void load_reals(struct run *r, int32_t count, float *to)
+{
+    if (r->dtype == NUC_F32) {
+        for (int32_t i = 0; i < count; i++, r->at += r->step)
+            to[i] = *(const float *)(const void *)r->at;
+        return;
+    }
+    for (int32_t i = 0; i < count; i++, r->at += r->step) {
+        struct number n = load(r->dtype, r->at);
+        to[i] = n.is_real ? (float)n.f : real_of(n.i);
+    }
+}
+
+static void store_reals(struct run *r, int32_t count, const float *values)
+{
+    if (r->dtype == NUC_F32) {
+        for (int32_t i = 0; i < count; i++, r->at += r->step)
+            *(float *)(void *)r->at = values[i];
+    } else if (r->dtype == NUC_BOOL) {
+        for (int32_t i = 0; i < count; i++, r->at += r->step)
+            *r->at = values[i] < 0.0f || values[i] > 0.0f || values[i] != values[i];
+    } else {
+        for (int32_t i = 0; i < count; i++, r->at += r->step) {
+            struct number n = {true, 0, (double)values[i]};
+            store(r->dtype, &n, r->at);
+        }
+    }
+}
+
+static int32_t some_of(int32_t length, int32_t done)
+{
+    return length - done < SOME ? length - done : SOME;
+}
+
+/* Of whole numbers, or of reals that become reals or truths; any other element by itself. */
+static void convert_row(struct run in, struct run out, int32_t length)
+{
+    bool wholes = !is_real(in.dtype), reals = in.dtype == NUC_F32 && (out.dtype == NUC_F32 || out.dtype == NUC_BOOL);
+    int64_t whole[SOME];
+    float real[SOME];
+
+    for (int32_t i = 0, n; i < length; i += n) {
+        n = wholes || reals ? some_of(length, i) : 1;
+        if (wholes) {
+            load_wholes(&in, n, whole);
+            store_wholes(&out, n, whole);
+        } else if (reals) {
+            load_reals(&in, n, real);
+            store_reals(&out, n, real);
+        } else {
+            convert(in.dtype, out.dtype, in.at, out.at);
+            in.at += in.step;
+            out.at += out.step;
+        }
+    }
+}
+
 void nuc_kernel_convert(const struct nuc_loops *loops, enum nuc_dtype from, enum nuc_dtype to, const void *in,
                         void *out)
 {
     struct nuc_walk walk = {{0}, 0, 0, 0};
     const struct nuc_steps steps = nuc_row_steps(loops);
-    ptrdiff_t size_in = (ptrdiff_t)nuc_dtype_size(from);
-    ptrdiff_t size_out = (ptrdiff_t)nuc_dtype_size(to);
+    const struct run a = run_of(from, in, steps.a), z = run_of(to, out, steps.out);
 
-    do {
-        for (int32_t i = 0; i < nuc_row_length(loops); i++) {
-            convert(from, to, (const uint8_t *)in + (walk.a + i * steps.a) * size_in,
-                    (uint8_t *)out + (walk.out + i * steps.out) * size_out);
-        }
-    } while (nuc_walk_next_row(loops, &walk));
+    do
+        convert_row(row_of(&a, walk.a), row_of(&z, walk.out), nuc_row_length(loops));
+    while (nuc_walk_next_row(loops, &walk));
 }
 
 void nuc_kernel_arange(enum nuc_dtype dtype, double start, double step, void *out, size_t count)
@@ -146,41 +267,34 @@ void nuc_kernel_convert_where(const struct nuc_loops *loops, struct nuc_elements
 
 /* ---- operators over any element type ---- */
 
-static bool is_real(enum nuc_dtype dtype)
+static void wholes_of_row(const struct nuc_binary *op, int64_t alpha, struct run a, struct run b, struct run out,
+                          int32_t length)
 {
-    return dtype == NUC_F32 || dtype == NUC_F64;
-}
+    int64_t x[SOME], y[SOME];
 
-static float load_f32(enum nuc_dtype dtype, const void *at)
-{
-    if (dtype == NUC_F32)
-        return *(const float *)at;
-    struct number n = load(dtype, at);
-    return n.is_real ? (float)n.f : (float)n.i;
-}
-
-static void store_f32(enum nuc_dtype dtype, float value, void *at)
-{
-    if (dtype == NUC_F32) {
-        *(float *)at = value;
-        return;
+    for (int32_t i = 0, n; i < length; i += n) {
+        n = some_of(length, i);
+        load_wholes(&a, n, x);
+        load_wholes(&b, n, y);
+        for (int32_t k = 0; k < n; k++)
+            x[k] = op->i64(x[k], (int64_t)((uint64_t)alpha * (uint64_t)y[k]));
+        store_wholes(&out, n, x);
     }
-    struct number n = {true, 0, (double)value};
-    store(dtype, &n, at);
 }
 
-static int64_t load_i64(enum nuc_dtype dtype, const void *at)
+static void reals_of_row(const struct nuc_binary *op, float alpha, struct run a, struct run b, struct run out,
+                         int32_t length)
 {
-    struct number n = load(dtype, at);
+    float x[SOME], y[SOME];
 
-    return integer(&n);
-}
-
-static void store_i64(enum nuc_dtype dtype, int64_t value, void *at)
-{
-    struct number n = {false, value, 0.0};
-
-    store(dtype, &n, at);
+    for (int32_t i = 0, n; i < length; i += n) {
+        n = some_of(length, i);
+        load_reals(&a, n, x);
+        load_reals(&b, n, y);
+        for (int32_t k = 0; k < n; k++)
+            x[k] = op->f32(x[k], alpha * y[k]);
+        store_reals(&out, n, x);
+    }
 }
 
 void nuc_kernel_binary(const struct nuc_binary *op, const struct nuc_loops *loops, struct nuc_factor alpha,
@@ -188,27 +302,38 @@ void nuc_kernel_binary(const struct nuc_binary *op, const struct nuc_loops *loop
 {
     struct nuc_walk walk = {{0}, 0, 0, 0};
     const struct nuc_steps steps = nuc_row_steps(loops);
-    ptrdiff_t size_a = (ptrdiff_t)nuc_dtype_size(a.dtype);
-    ptrdiff_t size_b = (ptrdiff_t)nuc_dtype_size(b.dtype);
-    ptrdiff_t size_out = (ptrdiff_t)nuc_dtype_size(out.dtype);
+    const struct run x = run_of(a.dtype, a.data, steps.a), y = run_of(b.dtype, b.data, steps.b);
+    const struct run z = run_of(out.dtype, out.data, steps.out);
     bool real = op->i64 == NULL || is_real(a.dtype) || is_real(b.dtype);
 
     do {
-        const uint8_t *x = (const uint8_t *)a.data + walk.a * size_a;
-        const uint8_t *y = (const uint8_t *)b.data + walk.b * size_b;
-        uint8_t *z = (uint8_t *)out.data + walk.out * size_out;
-        for (int32_t i = 0; i < nuc_row_length(loops); i++) {
-            if (real)
-                store_f32(out.dtype, op->f32(load_f32(a.dtype, x), alpha.f32 * load_f32(b.dtype, y)), z);
-            else
-                store_i64(
-                    out.dtype,
-                    op->i64(load_i64(a.dtype, x), (int64_t)((uint64_t)alpha.i64 * (uint64_t)load_i64(b.dtype, y))), z);
-            x += steps.a * size_a;
-            y += steps.b * size_b;
-            z += steps.out * size_out;
-        }
+        struct run in = row_of(&x, walk.a), other = row_of(&y, walk.b), to = row_of(&z, walk.out);
+        if (real)
+            reals_of_row(op, alpha.f32, in, other, to, nuc_row_length(loops));
+        else
+            wholes_of_row(op, alpha.i64, in, other, to, nuc_row_length(loops));
     } while (nuc_walk_next_row(loops, &walk));
+}
+
+static void map_row(const struct nuc_map *op, bool real, struct run in, struct run out, int32_t length)
+{
+    int64_t whole[SOME];
+    float x[SOME];
+
+    for (int32_t i = 0, n; i < length; i += n) {
+        n = some_of(length, i);
+        if (real) {
+            load_reals(&in, n, x);
+            for (int32_t k = 0; k < n; k++)
+                x[k] = op->f32(x[k]);
+            store_reals(&out, n, x);
+        } else {
+            load_wholes(&in, n, whole);
+            for (int32_t k = 0; k < n; k++)
+                whole[k] = op->i64(whole[k]);
+            store_wholes(&out, n, whole);
+        }
+    }
 }
 
 void nuc_kernel_map(const struct nuc_map *op, const struct nuc_loops *loops, struct nuc_elements in,
@@ -216,20 +341,10 @@ void nuc_kernel_map(const struct nuc_map *op, const struct nuc_loops *loops, str
 {
     struct nuc_walk walk = {{0}, 0, 0, 0};
     const struct nuc_steps steps = nuc_row_steps(loops);
-    ptrdiff_t size_in = (ptrdiff_t)nuc_dtype_size(in.dtype);
-    ptrdiff_t size_out = (ptrdiff_t)nuc_dtype_size(out.dtype);
+    const struct run x = run_of(in.dtype, in.data, steps.a), z = run_of(out.dtype, out.data, steps.out);
     bool real = op->i64 == NULL || is_real(in.dtype);
 
-    do {
-        const uint8_t *x = (const uint8_t *)in.data + walk.a * size_in;
-        uint8_t *z = (uint8_t *)out.data + walk.out * size_out;
-        for (int32_t i = 0; i < nuc_row_length(loops); i++) {
-            if (real)
-                store_f32(out.dtype, op->f32(load_f32(in.dtype, x)), z);
-            else
-                store_i64(out.dtype, op->i64(load_i64(in.dtype, x)), z);
-            x += steps.a * size_in;
-            z += steps.out * size_out;
-        }
-    } while (nuc_walk_next_row(loops, &walk));
+    do
+        map_row(op, real, row_of(&x, walk.a), row_of(&z, walk.out), nuc_row_length(loops));
+    while (nuc_walk_next_row(loops, &walk));
 }
