@@ -251,8 +251,17 @@ static bool is_made_in_parts(struct unread *u, const struct nuc_node *n)
     }
 }
 
-/* Fewer than that many of four places are worth it. */
-#define ENOUGH 3
+/* Fewer than three of four places are worth it. */
+static bool is_most(const struct nuc_box *y, const struct nuc_meta *m)
+{
+    return 4 * nuc_box_count(y, 0, m->rank) > 3 * nuc_elements(m);
+}
+
+/* Of what is made elsewhere: more than that of it, if nothing has to be cut off for it. */
+static bool gathers(const struct nuc_node *n)
+{
+    return n->op == NUC_OP_CAT || n->op == NUC_OP_SLICE;
+}
 
 /* The dimensions of the result along which the operator computes all or nothing are computed as a whole. */
 static void settle_axes(struct unread *u, const struct nuc_node *n, uint32_t arg, uint32_t element, struct nuc_box *y)
@@ -307,7 +316,7 @@ static void settle(struct unread *u, const struct nuc_node *n, struct nuc_box *y
         if (!operand_box(u, n, NUC_SELF, 0, y, &x))
             *y = nuc_box_of(out);
     }
-    if (4 * nuc_box_count(y, 0, out->rank) > ENOUGH * nuc_elements(out))
+    if (is_most(y, out) && !gathers(n))
         *y = nuc_box_of(out);
 }
 
@@ -467,7 +476,8 @@ static bool takes_less(struct unread *u, const struct nuc_node *n)
     /* Views take none, and what is concatenated may be made there. */
     bool is_free = nuc_op_family(n->op) == NUC_FAMILY_VIEW || (n->op == NUC_OP_CAT && !drops);
     double saved = (is_free ? 0 : (double)cycles(u, n)) * (1.0 - (double)part / (double)nuc_elements(&n->vals[0]));
-    return copies == 0 || saved + (double)part_copy_cycles(u, &y, n->vals[0].rank) > (double)copies;
+    return copies == 0 ||
+           (!is_most(&y, &n->vals[0]) && saved + (double)part_copy_cycles(u, &y, n->vals[0].rank) > (double)copies);
 }
 
 /* Networks take two or three. */
