@@ -22,8 +22,8 @@ struct leaf {
     } of[NUC_MAX_RANK];
 };
 
-/* The places of each dimension alone. False: the operator takes others. */
-static bool read_places(struct nuc_graph *g, const struct nuc_node *node, struct leaf *leaf)
+/* The places of each dimension alone. False: the operator takes others, or of a dimension that has places already. */
+static bool read_index(struct nuc_graph *g, const struct nuc_node *node, struct leaf *leaf)
 {
     const struct nuc_arg *list = nuc_arg_at(node, NUC_ARG(INDEX, indices));
     uint32_t first = NUC_MAX_RANK, count = 0, rank = 0;
@@ -43,6 +43,8 @@ static bool read_places(struct nuc_graph *g, const struct nuc_node *node, struct
         struct nuc_node *places = list->u.nodes[first + k];
         const struct nuc_meta *m = &places->vals[0];
         struct places *p = &leaf->of[first + k];
+        if (p->at != NULL)
+            return false;
         for (uint32_t d = 0; d < m->rank; d++) {
             if (m->sizes[d] != 1 && rank - m->rank + d != k)
                 return false;
@@ -52,6 +54,19 @@ static bool read_places(struct nuc_graph *g, const struct nuc_node *node, struct
             return false;
     }
     return count > 0 && count == rank;
+}
+
+/* The same of operators in a row, of which each takes other dimensions. */
+static bool read_places(struct nuc_graph *g, const struct nuc_node *node, struct leaf *leaf)
+{
+    struct leaf all = *leaf, next;
+
+    for (; next = all, read_index(g, node, &next); node = next.x)
+        all = next;
+    if (all.x == NULL)
+        return false;
+    *leaf = all;
+    return true;
 }
 
 static bool is_weight(struct nuc_graph *g, struct nuc_node *weight, const struct nuc_node *of)
@@ -174,22 +189,35 @@ static bool add_to_matrix(struct nuc_graph *g, const struct leaf *leaf, uint32_t
     return true;
 }
 
-/* A product along the last dimension that another sum has made already. */
-static struct nuc_node *product_made(struct nuc_graph *g, const struct nuc_node *x, const float *matrix,
-                                     const int64_t *sizes)
+/* The last products, which other sums may be of, too. */
+enum { MOST_PRODUCTS = 8 };
+
+struct products {
+    struct product {
+        struct nuc_node *x, *value;
+        const float *matrix;
+        int64_t sizes[2];
+        uint32_t dim;
+    } made[MOST_PRODUCTS];
+    uint32_t count;
+};
+
+static struct nuc_node *insert_product(struct nuc_graph *g, struct products *all, struct nuc_node *node,
+                                       const struct product *p)
 {
-    for (uint32_t i = 0; i < x->n_users; i++) {
-        struct nuc_node *user = x->users[i];
-        struct nuc_node *w = user->op == NUC_OP_LINEAR ? nuc_arg_node(user, NUC_ARG(LINEAR, weight)) : NULL;
-        if (w != NULL && nuc_is_static_float(w) && w->vals[0].sizes[0] == sizes[0] && w->vals[0].sizes[1] == sizes[1] &&
-            nuc_arg_node(user, NUC_ARG(LINEAR, bias)) == NULL &&
-            memcmp(nuc_const_contiguous(g, w), matrix, (size_t)(sizes[0] * sizes[1]) * sizeof *matrix) == 0)
-            return user;
+    for (uint32_t i = 0; i < all->count && i < MOST_PRODUCTS; i++) {
+        const struct product *q = &all->made[i];
+        if (q->x == p->x && q->dim == p->dim && q->sizes[0] == p->sizes[0] && q->value->n_users > 0 &&
+            memcmp(q->matrix, p->matrix, (size_t)(p->sizes[0] * p->sizes[1]) * sizeof *p->matrix) == 0)
+            return q->value;
     }
-    return NULL;
+    struct product *new = &all->made[all->count++ % MOST_PRODUCTS];
+    *new = *p;
+    new->value = nuc_insert_along(g, node, p->x, p->dim, nuc_insert_floats(g, node, p->matrix, p->sizes, 2));
+    return new->value;
 }
 
-static struct nuc_node *rewritten(struct nuc_graph *g, struct nuc_node *node)
+static struct nuc_node *rewritten(struct nuc_graph *g, struct products *made, struct nuc_node *node)
 {
     struct leaf leaves[MAX_LEAVES];
     uint32_t count = 0, rank = node->vals[0].rank;
@@ -209,9 +237,8 @@ static struct nuc_node *rewritten(struct nuc_graph *g, struct nuc_node *node)
         if (!add_to_matrix(g, &leaves[k], dim, rank, sizes[1], matrix))
             return NULL;
     }
-    struct nuc_node *value = dim + 1 == rank ? product_made(g, leaves[0].x, matrix, sizes) : NULL;
-    if (value == NULL)
-        value = nuc_insert_along(g, node, leaves[0].x, dim, nuc_insert_floats(g, node, matrix, sizes, 2));
+    const struct product product = {leaves[0].x, NULL, matrix, {sizes[0], sizes[1]}, dim};
+    struct nuc_node *value = insert_product(g, made, node, &product);
     for (uint32_t d = 0; d < rank; d++) {
         const struct places *p = &leaves[0].of[d];
         if (d != dim && p->at != NULL)
@@ -302,6 +329,7 @@ static bool to_nearest(struct nuc_graph *g, struct nuc_node *node)
 /* Sums that are no terms of a larger one first; where the larger one is nothing such, its largest terms. */
 bool nuc_written_gathers(struct nuc_graph *g)
 {
+    struct products made = {.count = 0};
     uint32_t count;
     struct nuc_node **nodes = nuc_collect(g, NUC_OPS(NUC_OP_ADD), &count);
     bool changed = false;
@@ -310,7 +338,8 @@ bool nuc_written_gathers(struct nuc_graph *g)
         struct nuc_node *node = nodes[i < count ? i : 2 * count - 1 - i];
         bool is_term = node->n_users == 1 && adds(node->users[0]);
         uint32_t old_ids = g->next_id;
-        struct nuc_node *value = node->n_users > 0 && adds(node) && is_term == (i >= count) ? rewritten(g, node) : NULL;
+        struct nuc_node *value =
+            node->n_users > 0 && adds(node) && is_term == (i >= count) ? rewritten(g, &made, node) : NULL;
         if (value == NULL)
             continue;
         nuc_replace_uses(g, node, value, NULL);
