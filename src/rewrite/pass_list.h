@@ -76,6 +76,9 @@ bool nuc_crop_kernels(struct nuc_graph *g);
 bool nuc_rank_before_softmax(struct nuc_graph *g);
 /* Distances to constant vectors, of which the smallest is looked for, become a linear layer. */
 bool nuc_rank_distances(struct nuc_graph *g);
+/* What is written part by part, by slice_scatter or choices by place, is a concatenation, and slices of it are parts.
+ */
+bool nuc_written_parts(struct nuc_graph *g);
 /* Moves that change nothing go; all places of a dimension in turn, as roll() has them, are two slices. */
 bool nuc_fold_idle_moves(struct nuc_graph *g);
 /* A permutation of what another permuted the other way, as around a norm over other dimensions than the last, goes. */

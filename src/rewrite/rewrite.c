@@ -155,6 +155,15 @@ struct nuc_node **nuc_collect(struct nuc_graph *g, const enum nuc_op *ops, uint3
     return nodes;
 }
 
+bool nuc_is_written(const struct nuc_node *x)
+{
+    for (uint32_t i = 0; i < x->n_users; i++) {
+        if (x->users[i]->in_place)
+            return true;
+    }
+    return false;
+}
+
 bool nuc_rewrite_each(struct nuc_graph *g, const enum nuc_op *ops,
                       bool (*rewrite)(struct nuc_graph *g, struct nuc_node *node))
 {

@@ -50,6 +50,9 @@ bool nuc_same_quantization(const struct nuc_node *quantize, const struct nuc_nod
 /* Nodes of these operators (NUC_OPS; NULL: all), in graph order, so that the graph may change while they are walked. */
 struct nuc_node **nuc_collect(struct nuc_graph *g, const enum nuc_op *ops, uint32_t *count);
 
+/* Whether an operator in place takes the value: one that is read behind it is another. */
+bool nuc_is_written(const struct nuc_node *x);
+
 /*
  * Calls rewrite() for each of them, which returns whether it changed the graph, and removes what is dead then. Returns
  * whether any did: the body of a pass.

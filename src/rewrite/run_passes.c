@@ -29,6 +29,7 @@ bool nuc_remove_dead_nodes(struct nuc_graph *g)
  * tensor, and knows neither x /= d nor the named paddings and computed weights of conv1d.
  */
 static const struct nuc_pass aten_passes[] = {
+    {"written-parts", nuc_written_parts, BETTER},
     {"fold-idle-moves", nuc_fold_idle_moves, BETTER},
     {"fold-turned-weights", nuc_fold_turned_weights, BETTER},
     {"merge-equal", nuc_merge_equal, BETTER},
@@ -78,6 +79,7 @@ static const struct nuc_pass written_passes[] = {
     {"finite-masks", nuc_finite_masks, BETTER},
     {"rank-distances", nuc_rank_distances, BETTER},
     {"fuse-linears", nuc_fuse_linears, BETTER},
+    {"written-parts-again", nuc_written_parts, BETTER},
     {"fold-idle-moves-again", nuc_fold_idle_moves, BETTER},
     {"written-moves", nuc_written_moves, BETTER},
     {"fold-undone-permutes", nuc_fold_undone_permutes, BETTER},

@@ -11,10 +11,10 @@
 #include "ir/shapes/shapes.h"
 #include "rewrite/expand/expand.h"
 #include "rewrite/insert.h"
+#include "rewrite/pieces.h"
 #include "rewrite/to_edge/functionalize.h"
 
 #define NEVER UINT32_MAX
-#define MOST_PARTS 1024 /* of a concatenation whose parts are told apart */
 
 /* What stands for a value of torch. Views of a tensor form a tree whose root owns the memory. */
 struct place {
@@ -260,46 +260,6 @@ static int64_t start_of_item(struct writes *w, const struct nuc_node *item, uint
     return start;
 }
 
-/* Along the dimension, of so few parts that each write may list them again. */
-static bool is_joined(const struct nuc_node *value, uint32_t dim)
-{
-    return value->op == NUC_OP_CAT && value->args[NUC_SELF].count <= MOST_PARTS &&
-           nuc_dim(value, NUC_ARG(CAT, dim), 0, value->vals[0].rank) == dim;
-}
-
-/*
- * What [start, end) of a value consists of: what was written in pieces before is not read as a whole, so that a result
- * that a loop fills step by step is one concatenation.
- */
-static uint32_t insert_pieces(struct writes *w, struct nuc_node *value, uint32_t dim, int64_t start, int64_t end,
-                              struct nuc_node **pieces)
-{
-    const bool joined = is_joined(value, dim);
-    uint32_t n = 0;
-
-    for (uint32_t i = 0; i < (joined ? value->args[NUC_SELF].count : 1); i++) {
-        struct nuc_node *part = joined ? value->args[NUC_SELF].u.nodes[i] : value;
-        int64_t size = part->vals[0].sizes[dim], from = start > 0 ? start : 0, to = end < size ? end : size;
-        if (from < to)
-            pieces[n++] = nuc_insert_part(w->g, w->at, part, dim, from, to);
-        start -= size;
-        end -= size;
-    }
-    return n;
-}
-
-/* The slice of another value, where that is a piece by itself, as the state that a loop has just written; else NULL. */
-static struct nuc_node *piece_again(struct writes *w, const struct nuc_node *slice, struct nuc_node *of)
-{
-    uint32_t dim = (uint32_t)nuc_dim(slice, NUC_ARG(SLICE, dim), 0, of->vals[0].rank);
-    int64_t start = nuc_slice_end(nuc_integer(slice, NUC_ARG(SLICE, start), 0), of->vals[0].sizes[dim]);
-    struct nuc_node *pieces[MOST_PARTS];
-
-    if (!is_joined(of, dim) || nuc_integer(slice, NUC_ARG(SLICE, step), 1) != 1)
-        return NULL;
-    return insert_pieces(w, of, dim, start, start + slice->vals[0].sizes[dim], pieces) == 1 ? pieces[0] : NULL;
-}
-
 /* The view `view` of another value of what it is a view of. */
 static struct nuc_node *view_again(struct writes *w, const struct nuc_node *view, struct nuc_node *of)
 {
@@ -309,7 +269,7 @@ static struct nuc_node *view_again(struct writes *w, const struct nuc_node *view
         int64_t start = start_of_item(w, view, &dim);
         return nuc_insert_slice(w->g, w->at, of, dim, start, start + view->vals[0].sizes[dim]);
     }
-    struct nuc_node *piece = view->op == NUC_OP_SLICE ? piece_again(w, view, of) : NULL;
+    struct nuc_node *piece = view->op == NUC_OP_SLICE ? nuc_insert_piece(w->g, w->at, view, of) : NULL;
     if (piece != NULL)
         return piece;
     struct nuc_node *copy = nuc_insert(w->g, w->at, view->op, view);
@@ -346,18 +306,6 @@ _Noreturn static void refuse_view(struct writes *w, const struct nuc_node *view)
              nuc_node_text(w->g->cx, view));
 }
 
-static struct nuc_node *between(struct writes *w, struct nuc_node *old, struct nuc_node *part, uint32_t dim,
-                                int64_t start)
-{
-    int64_t size = old->vals[0].sizes[dim], end = start + part->vals[0].sizes[dim];
-    struct nuc_node *parts[MOST_PARTS + 2]; /* one of the old ones may go on behind the new one */
-    uint32_t count = insert_pieces(w, old, dim, 0, start, parts);
-
-    parts[count++] = part;
-    count += insert_pieces(w, old, dim, end, size, parts + count);
-    return count == 1 ? part : nuc_insert_cat(w->g, w->at, parts, count, dim);
-}
-
 /* The sliced tensor with `part` in the place of the slice. */
 static struct nuc_node *unslice(struct writes *w, const struct nuc_node *slice, struct nuc_node *part)
 {
@@ -372,7 +320,7 @@ static struct nuc_node *unslice(struct writes *w, const struct nuc_node *slice, 
     if (nuc_elements(&part->vals[0]) == 0)
         return old;
     if (step == 1 || count == 1)
-        return between(w, old, part, dim, start);
+        return nuc_insert_written(w->g, w->at, old, dim, start, part);
     return nuc_emit(w->g, w->at, NUC_OP_SLICE_SCATTER, slice,
                     NUC_ARGS(old, part, dim, start, start + (count - 1) * step + 1, step));
 }
@@ -407,7 +355,7 @@ static struct nuc_node *unsplit(struct writes *w, const struct nuc_node *item, s
     uint32_t dim;
     int64_t start = start_of_item(w, item, &dim);
 
-    return between(w, older_value(w, place_of(w, item)->parent), value, dim, start);
+    return nuc_insert_written(w->g, w->at, older_value(w, place_of(w, item)->parent), dim, start, value);
 }
 
 /* What the view is a view of, when the view has that value and all else is as before. */

@@ -15,15 +15,6 @@ bool nuc_is_float_value(const struct nuc_node *x)
     return x != NULL && !x->is_tuple && x->n_vals == 1 && x->vals[0].dtype == NUC_F32 && nuc_elements(&x->vals[0]) > 0;
 }
 
-bool nuc_is_written(const struct nuc_node *x)
-{
-    for (uint32_t i = 0; i < x->n_users; i++) {
-        if (x->users[i]->in_place)
-            return true;
-    }
-    return false;
-}
-
 /* What a quotient by few values has at least for each of them. */
 #define LEAST_QUOTIENTS 4
 

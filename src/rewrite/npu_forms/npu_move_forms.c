@@ -9,6 +9,7 @@
 #include "npu/support/estimate.h"
 #include "npu/support/kernel_cycles.h"
 #include "rewrite/known.h"
+#include "rewrite/pieces.h"
 
 /* ---- cycles ---- */
 
@@ -91,12 +92,6 @@ static uint64_t calls_of_times(int64_t times)
 }
 
 /* One part is the value itself. */
-static struct nuc_node *insert_joined(struct nuc_graph *g, struct nuc_node *node, struct nuc_node **parts,
-                                      uint32_t count, uint32_t dim)
-{
-    return count == 1 ? parts[0] : nuc_insert_cat(g, node, parts, count, dim);
-}
-
 /* ---- copies of one value ---- */
 
 /* A concatenation of one value, several times; NULL: of others. */
@@ -255,7 +250,7 @@ static struct nuc_node *insert_runs(struct nuc_graph *g, struct nuc_node *node, 
         }
         n++;
     }
-    return insert_joined(g, node, parts, n, p->dim);
+    return nuc_insert_joined(g, node, parts, n, p->dim);
 }
 
 /* ---- paddings as decomposed archives have them: places that turn back at the ends, or stay there ---- */
@@ -389,22 +384,6 @@ static bool is_scatter_to_join(const struct nuc_support *s, const struct nuc_nod
            (!is_at_boundary(node) || gains(s, node, step > 1 ? 3 : 2, 1));
 }
 
-/* What is in front of [start, end), `written`, and what comes after. */
-static struct nuc_node *insert_between(struct nuc_graph *g, struct nuc_node *node, struct nuc_node *into, uint32_t dim,
-                                       int64_t start, struct nuc_node *written)
-{
-    int64_t size = into->vals[0].sizes[dim], end = start + written->vals[0].sizes[dim];
-    struct nuc_node *parts[3];
-    uint32_t n = 0;
-
-    if (start > 0)
-        parts[n++] = nuc_insert_part(g, node, into, dim, 0, start);
-    parts[n++] = written;
-    if (end < size)
-        parts[n++] = nuc_insert_part(g, node, into, dim, end, size);
-    return insert_joined(g, node, parts, n, dim);
-}
-
 /* A value in pieces as a whole again. */
 static struct nuc_node *insert_whole(struct nuc_graph *g, struct nuc_node *node, struct nuc_node *pieces, uint32_t dim)
 {
@@ -425,7 +404,7 @@ static struct nuc_node *insert_with_step(struct nuc_graph *g, struct nuc_node *n
 
     if (total > size) {
         struct nuc_node *element = nuc_insert_part(g, node, src, dim, last, last + 1);
-        into = insert_between(g, node, into, dim, start + last * step, element);
+        into = nuc_insert_written(g, node, into, dim, start + last * step, element);
         if (last == 0)
             return into;
         return insert_with_step(g, node, into, nuc_insert_part(g, node, src, dim, 0, last), dim, start, step);
@@ -434,8 +413,8 @@ static struct nuc_node *insert_with_step(struct nuc_graph *g, struct nuc_node *n
     struct nuc_node *pieces = nuc_insert_part(g, node, into, dim, begin, begin + total);
     pieces = nuc_insert_pieces(g, node, pieces, dim, step);
     src = nuc_insert_pieces(g, node, src, dim, 1);
-    pieces = insert_whole(g, node, insert_between(g, node, pieces, dim + 1, start - begin, src), dim);
-    return insert_between(g, node, into, dim, begin, pieces);
+    pieces = insert_whole(g, node, nuc_insert_written(g, node, pieces, dim + 1, start - begin, src), dim);
+    return nuc_insert_written(g, node, into, dim, begin, pieces);
 }
 
 static struct nuc_node *to_joined_slices(struct nuc_graph *g, struct nuc_node *node)
@@ -447,7 +426,7 @@ static struct nuc_node *to_joined_slices(struct nuc_graph *g, struct nuc_node *n
 
     if (step > 1)
         return insert_with_step(g, node, into, src, dim, start, step);
-    return insert_between(g, node, into, dim, start, src);
+    return nuc_insert_written(g, node, into, dim, start, src);
 }
 
 /* ---- parts of concatenations, as values in pieces that are written one after the other are ---- */
@@ -455,34 +434,7 @@ static struct nuc_node *to_joined_slices(struct nuc_graph *g, struct nuc_node *n
 /* Whether a value is a concatenation along the dimension, of values that are still there. */
 static bool joins_along(const struct nuc_node *x, int64_t dim)
 {
-    const struct nuc_arg *list = x != NULL && x->op == NUC_OP_CAT ? nuc_arg_at(x, NUC_ARG(CAT, tensors)) : NULL;
-
-    for (uint32_t i = 0; list != NULL && i < list->count; i++) {
-        if (nuc_is_written(list->u.nodes[i]))
-            return false;
-    }
-    return x != NULL && x->op == NUC_OP_CAT && nuc_is_float_value(x) &&
-           nuc_dim(x, NUC_ARG(CAT, dim), 0, x->vals[0].rank) == dim;
-}
-
-/* Pieces of parts that [start, end) of a concatenation takes, unless `pieces` is NULL; returns how many. */
-static uint32_t insert_pieces_of(struct nuc_graph *g, struct nuc_node *node, const struct nuc_node *cat, uint32_t dim,
-                                 int64_t start, int64_t end, struct nuc_node **pieces)
-{
-    const struct nuc_arg *list = nuc_arg_at(cat, NUC_ARG(CAT, tensors));
-    uint32_t n = 0;
-    int64_t at = 0;
-
-    for (uint32_t i = 0; i < list->count; i++) {
-        struct nuc_node *part = list->u.nodes[i];
-        int64_t size = part->vals[0].sizes[dim], from = start > at ? start - at : 0, to = end - at;
-        bool taken = from < size && to > from;
-        if (taken && pieces != NULL)
-            pieces[n] = nuc_insert_part(g, node, part, dim, from, to < size ? to : size);
-        n += taken;
-        at += size;
-    }
-    return n;
+    return x != NULL && nuc_is_float_value(x) && nuc_is_in_pieces(x, (uint32_t)dim) && nuc_keeps_pieces(x);
 }
 
 struct taken_part {
@@ -530,17 +482,17 @@ static bool is_part_of_cat(const struct nuc_support *s, const struct nuc_node *n
         return false;
     for (uint32_t i = 0; i < node->n_users; i++)
         joined = joined && joins_along(node->users[i], t.dim);
-    return joined || insert_pieces_of(s->g, NULL, t.of, t.dim, t.start, t.end, NULL) == 1;
+    return joined || nuc_list_pieces(s->g, NULL, t.of, t.dim, t.start, t.end, NULL) == 1;
 }
 
 static struct nuc_node *to_part_of_cat(struct nuc_graph *g, struct nuc_node *node)
 {
     struct taken_part t = part_taken(node);
-    uint32_t count = insert_pieces_of(g, node, t.of, t.dim, t.start, t.end, NULL);
+    uint32_t count = nuc_list_pieces(g, node, t.of, t.dim, t.start, t.end, NULL);
     struct nuc_node **pieces = nuc_alloc_array(g->cx, count, sizeof(struct nuc_node *));
 
-    insert_pieces_of(g, node, t.of, t.dim, t.start, t.end, pieces);
-    return insert_joined(g, node, pieces, count, t.dim);
+    nuc_list_pieces(g, node, t.of, t.dim, t.start, t.end, pieces);
+    return nuc_insert_joined(g, node, pieces, count, t.dim);
 }
 
 /* A concatenation that another along the same dimension alone reads; copies of one value stay as many as they are. */
@@ -639,7 +591,7 @@ static struct nuc_node *to_joined_windows(struct nuc_graph *g, struct nuc_node *
             nuc_emit(g, node, NUC_OP_SLICE, node, NUC_ARGS(value, w.dim, i, i + (w.count - 1) * w.step + 1, w.step));
         parts[i] = nuc_insert_reshaped(g, node, parts[i], sizes, rank);
     }
-    return insert_joined(g, node, parts, (uint32_t)w.size, rank - 1);
+    return nuc_insert_joined(g, node, parts, (uint32_t)w.size, rank - 1);
 }
 
 /* ---- paddings ---- */
@@ -775,7 +727,7 @@ static struct nuc_node *insert_around(struct nuc_graph *g, struct nuc_node *node
 
     parts[n++] = value;
     n += insert_border(g, node, value, dim, pair[1], true, parts + n);
-    return insert_joined(g, node, parts, n, dim);
+    return nuc_insert_joined(g, node, parts, n, dim);
 }
 
 static struct nuc_node *to_joined_pad(struct nuc_graph *g, struct nuc_node *node)
@@ -842,21 +794,6 @@ static struct nuc_node *to_copy_source(struct nuc_graph *g, struct nuc_node *nod
     return nuc_operand(g, node, NUC_SELF);
 }
 
-/* Into a value in pieces, as decomposed archives have what goes round: constants first, of which parts are read. */
-static bool is_written_in_pieces(const struct nuc_support *s, const struct nuc_node *node)
-{
-    const struct nuc_node *into = nuc_arg_node(node, NUC_SELF);
-    bool again = false;
-
-    (void)s;
-    for (uint32_t i = 0; i < node->n_users; i++)
-        again = again || nuc_op_is_in(node->users[i]->op, NUC_OPS(NUC_OP_SLICE, NUC_OP_SLICE_SCATTER));
-    return is_real(node) && nuc_integer(node, NUC_ARG(SLICE_SCATTER, step), 1) == 1 &&
-           nuc_elements(nuc_input_meta(node, NUC_ARG(SLICE_SCATTER, src))) > 0 &&
-           ((again && nuc_is_static(into)) ||
-            joins_along(into, nuc_dim(node, NUC_ARG(SLICE_SCATTER, dim), 0, node->vals[0].rank)));
-}
-
 /* ---- the forms ---- */
 
 const struct nuc_npu_form nuc_move_forms[] = {
@@ -888,7 +825,6 @@ const struct nuc_npu_form nuc_move_forms[] = {
 
 const struct nuc_npu_form nuc_cpu_move_forms[] = {
     {NUC_OPS(NUC_OP_INDEX), to_bent_pad, is_bent},
-    {NUC_OPS(NUC_OP_SLICE_SCATTER), to_joined_slices, is_written_in_pieces},
     {NUC_OPS(NUC_OP_SLICE), to_part_of_cat, is_part_of_cat},
     {NUC_OPS(NUC_OP_CAT), to_flat_cat, is_cat_of_cats},
     {NUC_OPS(NUC_OP_PAD), to_joined_pad, is_pad_to_join_on_cpu},

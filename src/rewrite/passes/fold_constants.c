@@ -220,25 +220,6 @@ bool nuc_fold_undone_permutes(struct nuc_graph *g)
 
 /* ---- moves that change nothing, as decomposed archives have them ---- */
 
-/* What a concatenation has where the slice is; NULL: not just one value. */
-static struct nuc_node *sliced_part(const struct nuc_node *slice, const struct nuc_node *cat)
-{
-    uint32_t rank = slice->vals[0].rank;
-    int64_t dim =
-        slice->op == NUC_OP_SLICE && cat->op == NUC_OP_CAT ? nuc_dim(slice, NUC_ARG(SLICE, dim), 0, rank) : -1;
-
-    if (dim < 0 || dim != nuc_dim(cat, NUC_ARG(CAT, dim), 0, rank) || nuc_integer(slice, NUC_ARG(SLICE, step), 1) != 1)
-        return NULL;
-    int64_t at = nuc_slice_end(nuc_integer(slice, NUC_ARG(SLICE, start), 0), cat->vals[0].sizes[dim]);
-    for (uint32_t i = 0; i < cat->args[NUC_SELF].count && at >= 0; i++) {
-        struct nuc_node *part = cat->args[NUC_SELF].u.nodes[i];
-        if (at == 0 && nuc_same_sizes(&part->vals[0], &slice->vals[0]))
-            return part;
-        at -= part->vals[0].rank == rank ? part->vals[0].sizes[dim] : 0;
-    }
-    return NULL;
-}
-
 /* All elements of x in their order, as the mean of an image is strided to say that it is contiguous. */
 static bool strides_nothing(const struct nuc_node *as_strided, const struct nuc_meta *x)
 {
@@ -257,10 +238,8 @@ static bool fold_idle(struct nuc_graph *g, struct nuc_node *move)
 {
     bool is_list = move->op == NUC_OP_CAT && move->args[NUC_SELF].count == 1;
     struct nuc_node *x = is_list ? move->args[NUC_SELF].u.nodes[0] : nuc_arg_node(move, NUC_SELF);
-    struct nuc_node *part = x != NULL ? sliced_part(move, x) : NULL;
     int64_t dims[NUC_MAX_RANK];
 
-    x = part != NULL ? part : x;
     if (x == NULL || nuc_feeds_output(move) || x->vals[0].dtype != move->vals[0].dtype ||
         !nuc_same_sizes(&x->vals[0], &move->vals[0]) ||
         (move->op == NUC_OP_AS_STRIDED && !(nuc_is_contiguous(&x->vals[0]) && strides_nothing(move, &x->vals[0]))))
