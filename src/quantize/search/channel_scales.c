@@ -21,12 +21,19 @@
 /* Operators between a layer and its readers that are followed. */
 #define DEEPEST 8
 
+/* What samples show of a channel in front of a ReLU. */
+struct shown {
+    float above, below; /* 0 */
+    double sum, squares, count;
+};
+
 /* A layer and the value that float operators read: its own, or that of a ReLU behind it. */
 struct scaled {
     struct nuc_layer layer;
     struct nuc_node *value;
     uint32_t dim; /* of the value's channels */
-    float *above, *below, *factors;
+    struct shown *shown;
+    float *factors;
 };
 
 /* The channel of each index along a dimension of a value. */
@@ -160,8 +167,7 @@ static void find_layers(struct scaling *s)
         struct channels of = channels_of(s->g, &found);
         if (!visit(s->g, found.value, &of, NULL, DEEPEST))
             continue;
-        found.above = nuc_alloc_array(s->g->cx, found.layer.out, sizeof *found.above);
-        found.below = nuc_alloc_array(s->g->cx, found.layer.out, sizeof *found.below);
+        found.shown = nuc_alloc_array(s->g->cx, found.layer.out, sizeof *found.shown);
         found.factors = nuc_alloc_array(s->g->cx, found.layer.out, sizeof *found.factors);
         s->layers = nuc_grow(s->g->cx, s->layers, &s->capacity, s->count + 1, sizeof *s->layers);
         s->layers[s->count++] = found;
@@ -176,16 +182,31 @@ static void observe(void *user, const struct nuc_node *node, uint32_t val_index,
     for (uint32_t i = 0; i < s->count; i++) {
         struct scaled *l = &s->layers[i];
         size_t run = 1;
-        if (l->value != node || val_index != 0)
+        if (l->layer.node != node || val_index != 0)
             continue;
         for (uint32_t d = l->dim + 1; d < node->vals[0].rank; d++)
             run *= (size_t)node->vals[0].sizes[d];
         for (size_t k = 0; k < elements; k++) {
-            size_t channel = k / run % l->layer.out;
-            l->above[channel] = x[k] > l->above[channel] ? x[k] : l->above[channel];
-            l->below[channel] = -x[k] > l->below[channel] ? -x[k] : l->below[channel];
+            struct shown *c = &l->shown[k / run % l->layer.out];
+            c->above = x[k] > c->above ? x[k] : c->above;
+            c->below = -x[k] > c->below ? -x[k] : c->below;
+            c->sum += (double)x[k];
+            c->squares += (double)x[k] * (double)x[k];
+            c->count++;
         }
     }
+}
+
+/*
+ * Behind a ReLU, which may have let through nothing of a channel that the next sample has something of: as far as so
+ * many normally distributed values go.
+ */
+static void find_reach(struct shown *c)
+{
+    const double mean = c->sum / c->count, variance = fmax(c->squares / c->count - mean * mean, 0);
+
+    c->above = fmaxf(c->above, (float)(mean + sqrt(2 * log(c->count) * variance)));
+    c->below = 0;
 }
 
 /* Each channel reaches nearly as far as all of them do, above 0 or below it. False: that gains too little. */
@@ -195,14 +216,16 @@ static bool find_factors(struct scaled *s)
     double sum = 0;
 
     for (uint32_t k = 0; k < s->layer.out; k++) {
-        above = s->above[k] > above ? s->above[k] : above;
-        below = s->below[k] > below ? s->below[k] : below;
+        if (s->value != s->layer.node && s->shown[k].count > 0)
+            find_reach(&s->shown[k]);
+        above = fmaxf(above, s->shown[k].above);
+        below = fmaxf(below, s->shown[k].below);
     }
     if (!isfinite(above) || !isfinite(below))
         return false;
     for (uint32_t k = 0; k < s->layer.out; k++) {
-        float up = above > 0 ? s->above[k] / above : 0, down = below > 0 ? s->below[k] / below : 0;
-        float factor = MARGIN * (up > down ? up : down);
+        float up = above > 0 ? s->shown[k].above / above : 0, down = below > 0 ? s->shown[k].below / below : 0;
+        float factor = MARGIN * fmaxf(up, down);
         s->factors[k] = factor < LEAST_FACTOR ? LEAST_FACTOR : factor < 1 ? factor : 1;
         sum += (double)s->factors[k];
     }
