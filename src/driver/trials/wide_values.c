@@ -516,6 +516,27 @@ static struct choice look_at_ends(struct widening *w)
     return c;
 }
 
+/*
+ * All operators, where they are so small that int16 takes little more. Nothing shows that each of them needs it: so they
+ * have to be worth twice what they take.
+ */
+static struct choice look_at_all(struct widening *w)
+{
+    struct nuc_graph *g = w->m->graph;
+    struct choice c = {.width = NUC_WIDTH_INT16, .of = nuc_alloc_array(g->cx, g->next_id, sizeof *c.of), .count = 1};
+    bool *wide = nuc_alloc_array(g->cx, g->next_id, sizeof *wide);
+
+    w->width = c.width;
+    w->costs = w->m->settings->delegates ? costs_of(w->m->settings, c.width) : beside_int8;
+    const double takes = nuc_width_of_all(w->m->calibration, &w->costs, wide);
+    if (!seems_worth(w, takes, 0) || !try_widths(w->m, wide, c.width, true, &c.out) || !pays(w, &c.out, &w->int8))
+        return c;
+    const double price = nuc_price(c.out.cycles, w->int8.cycles);
+    c.wide = nuc_felt(w->int8.error) > price * price * nuc_felt(c.out.error) ? wide : NULL;
+    c.loss[0] = decibels(&w->int8, &c.out);
+    return c;
+}
+
 /* Worth more, beyond doubt where it takes more cycles. */
 static bool is_better(const struct widening *w, const struct choice *c, const struct choice *than)
 {
@@ -543,6 +564,10 @@ static struct choice find_widths(struct widening *w)
     if (best.wide != NULL && !tried && try_widths(w->m, best.wide, same.width, true, &same.out) &&
         pays(w, &same.out, &w->int8) && is_better(w, &same, &best))
         best = same;
+    best = is_better(w, &own, &best) ? own : best;
+    if (is_mixed(w->m))
+        return best;
+    own = look_at_all(w);
     return is_better(w, &own, &best) ? own : best;
 }
 

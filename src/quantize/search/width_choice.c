@@ -185,6 +185,16 @@ static double total_cycles(const struct nuc_calibration *c, const struct nuc_wid
     return sum;
 }
 
+double nuc_width_of_all(const struct nuc_calibration *c, const struct nuc_width_costs *costs, bool *wide)
+{
+    memset(wide, 0, c->g->next_id * sizeof *wide);
+    const double before = total_cycles(c, costs, wide);
+
+    for (const struct nuc_node *n = c->g->first; n != NULL; n = n->next)
+        wide[n->id] = is_int8(c, n) && n->source->width != NUC_WIDTH_INT8;
+    return total_cycles(c, costs, wide) - before;
+}
+
 /* ---- what single values lose ---- */
 
 double nuc_held_out_error(const struct nuc_calibration *c, double *errors)

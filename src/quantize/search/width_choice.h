@@ -62,6 +62,9 @@ struct nuc_width_search *nuc_width_search_new(struct nuc_calibration *c, bool qu
 double nuc_width_propose(const struct nuc_width_search *s, const struct nuc_width_costs *costs, double most_cycles,
                          bool beyond, bool *wide, double *left);
 
+/* Sets wide[id] of all operators that are int8 and may be wider. Returns the cycles that this is estimated to take. */
+double nuc_width_of_all(const struct nuc_calibration *c, const struct nuc_width_costs *costs, bool *wide);
+
 /* Trials take little enough time to look for less than a fair error. */
 bool nuc_width_goes_beyond(const struct nuc_width_search *s);
 
