@@ -517,10 +517,10 @@ static struct choice look_at_ends(struct widening *w)
 }
 
 /*
- * All operators, where they are so small that int16 takes little more. Nothing shows that each of them needs it: so they
- * have to be worth twice what they take.
+ * All operators, where int8 errs much and they are so small that int16 takes little more. Nothing shows that each of
+ * them needs it: so they have to be worth twice what they take beyond `than`.
  */
-static struct choice look_at_all(struct widening *w)
+static struct choice look_at_all(struct widening *w, const struct outcome *than)
 {
     struct nuc_graph *g = w->m->graph;
     struct choice c = {.width = NUC_WIDTH_INT16, .of = nuc_alloc_array(g->cx, g->next_id, sizeof *c.of), .count = 1};
@@ -531,8 +531,8 @@ static struct choice look_at_all(struct widening *w)
     const double takes = nuc_width_of_all(w->m->calibration, &w->costs, wide);
     if (!seems_worth(w, takes, 0) || !try_widths(w->m, wide, c.width, true, &c.out) || !pays(w, &c.out, &w->int8))
         return c;
-    const double price = nuc_price(c.out.cycles, w->int8.cycles);
-    c.wide = nuc_felt(w->int8.error) > price * price * nuc_felt(c.out.error) ? wide : NULL;
+    const double price = nuc_price(c.out.cycles, than->cycles);
+    c.wide = nuc_felt(than->error) > price * price * nuc_felt(c.out.error) ? wide : NULL;
     c.loss[0] = decibels(&w->int8, &c.out);
     return c;
 }
@@ -565,9 +565,9 @@ static struct choice find_widths(struct widening *w)
         pays(w, &same.out, &w->int8) && is_better(w, &same, &best))
         best = same;
     best = is_better(w, &own, &best) ? own : best;
-    if (is_mixed(w->m))
+    if (is_mixed(w->m) || w->int8.error <= NUC_FAIR_ERROR)
         return best;
-    own = look_at_all(w);
+    own = look_at_all(w, best.wide != NULL ? &best.out : &w->int8);
     return is_better(w, &own, &best) ? own : best;
 }
 
