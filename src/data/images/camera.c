@@ -7,9 +7,10 @@
 #include "host/limits.h"
 #include "host/text.h"
 
-const char *const nuc_pixels_words[] = {"rgb565", "rgb888", "bgr888", "yuyv", "uyvy", "grey", NULL};
-const char *const nuc_channels_words[] = {"rgb", "bgr", "grey", NULL};
-const char *const nuc_filter_words[] = {"bilinear", "area", "nearest", NULL};
+/* The words of the three enumerations, in their order. */
+static const char *const pixels_words[] = {"rgb565", "rgb888", "bgr888", "yuyv", "uyvy", "grey", NULL};
+static const char *const channels_words[] = {"rgb", "bgr", "grey", NULL};
+static const char *const filter_words[] = {"bilinear", "area", "nearest", NULL};
 
 /* ---- the description ---- */
 
@@ -81,19 +82,19 @@ const struct nuc_camera *nuc_camera_read(const struct nuc_json *image)
     struct nuc_camera *c = nuc_alloc(image->file->cx, sizeof *c);
 
     nuc_json_only(image, keys);
-    c->pixels = (enum nuc_pixel_format)nuc_json_word(image, "format", nuc_pixels_words, -1);
+    c->pixels = (enum nuc_pixel_format)nuc_json_word(image, "format", pixels_words, -1);
     c->width = side_of(image, "width");
     c->height = side_of(image, "height");
     const struct nuc_json width = nuc_json_field(image, "width");
     if ((c->pixels == NUC_PIXELS_YUYV || c->pixels == NUC_PIXELS_UYVY) && c->width % 2 != 0)
         nuc_json_fail(&width, NUC_BAD_INPUT, "is %u: pixels of %s come in pairs, give an even number",
-                      (unsigned)c->width, nuc_pixels_words[c->pixels]);
+                      (unsigned)c->width, pixels_words[c->pixels]);
     if ((size_t)c->width * c->height > NUC_MAX_IMAGE_PIXELS)
         nuc_json_fail(&width, NUC_BAD_INPUT, "and height are %zu pixels: give at most %zu",
                       (size_t)c->width * c->height, NUC_MAX_IMAGE_PIXELS);
-    c->channels = (enum nuc_colours)nuc_json_word(image, "channels", nuc_channels_words,
+    c->channels = (enum nuc_colours)nuc_json_word(image, "channels", channels_words,
                                                   c->pixels == NUC_PIXELS_GREY ? NUC_CHANNELS_GREY : NUC_CHANNELS_RGB);
-    c->filter = (enum nuc_filter)nuc_json_word(image, "resize", nuc_filter_words, NUC_FILTER_BILINEAR);
+    c->filter = (enum nuc_filter)nuc_json_word(image, "resize", filter_words, NUC_FILTER_BILINEAR);
     read_crop(image, c);
     c->n_mean = read_numbers(image, "mean", c, 0, 4, c->mean);
     c->n_std = read_numbers(image, "std", c, 1, 8, c->std);
@@ -113,7 +114,7 @@ bool nuc_is_frame_file(const char *path)
     const char *suffix = strrchr(path, '.');
 
     for (size_t i = 0; suffix != NULL && i < NUC_PIXELS_COUNT; i++) {
-        if (strcasecmp(suffix + 1, nuc_pixels_words[i]) == 0)
+        if (strcasecmp(suffix + 1, pixels_words[i]) == 0)
             return true;
     }
     return false;
@@ -121,7 +122,7 @@ bool nuc_is_frame_file(const char *path)
 
 void nuc_expect_frames(struct nuc_context *cx, const char *path, size_t bytes, const struct nuc_camera *c)
 {
-    const char *pixels = nuc_pixels_words[c->pixels], *suffix = strrchr(path, '.') + 1;
+    const char *pixels = pixels_words[c->pixels], *suffix = strrchr(path, '.') + 1;
     const size_t frame = nuc_camera_bytes(c);
 
     if (strcasecmp(suffix, pixels) != 0)

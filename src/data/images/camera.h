@@ -21,16 +21,13 @@ struct nuc_camera {
     double mean[3], std[3];
 };
 
-/* The words of the three enumerations, in their order; NULL ends them. */
-extern const char *const nuc_pixels_words[], *const nuc_channels_words[], *const nuc_filter_words[];
-
 /* The member "image", checked; fails with its place in the file. */
 const struct nuc_camera *nuc_camera_read(const struct nuc_json *image);
 
 /* That of a whole front end's text, NULL: it is none of a camera. */
 const struct nuc_camera *nuc_camera_of(struct nuc_context *cx, const char *front_end);
 
-/* Whether a file's name says that it holds raw frames: it ends in a word of nuc_pixels_words. */
+/* Whether a file's name says that it holds raw frames: it ends in the word of a format. */
 bool nuc_is_frame_file(const char *path);
 
 /* Fails where such a file has frames of another format by its name, or not whole ones. */

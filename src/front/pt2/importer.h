@@ -83,9 +83,6 @@ struct nuc_tensor_meta {
 enum nuc_dtype nuc_read_dtype(const struct nuc_importer *im, const struct nuc_json *j);
 enum nuc_memory_format nuc_read_memory_format(const struct nuc_json *j);
 
-/* The same as the archive has it. */
-enum nuc_dtype nuc_stored_dtype(const struct nuc_json *j);
-
 /* Whether torch's number stands for a complex type. */
 bool nuc_is_complex_dtype(int64_t number);
 

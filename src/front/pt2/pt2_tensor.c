@@ -44,7 +44,8 @@ int nuc_torch_memory_format(enum nuc_memory_format format)
     return number;
 }
 
-enum nuc_dtype nuc_stored_dtype(const struct nuc_json *j)
+/* As the archive has it. */
+static enum nuc_dtype stored_dtype(const struct nuc_json *j)
 {
     int64_t number = nuc_json_int(j);
 
@@ -55,7 +56,7 @@ enum nuc_dtype nuc_stored_dtype(const struct nuc_json *j)
 
 enum nuc_dtype nuc_read_dtype(const struct nuc_importer *im, const struct nuc_json *j)
 {
-    enum nuc_dtype dtype = nuc_stored_dtype(j);
+    enum nuc_dtype dtype = stored_dtype(j);
     bool narrow = dtype == NUC_F16 || dtype == NUC_BF16 || (dtype == NUC_F64 && im->is_double);
 
     return narrow ? NUC_F32 : dtype;
@@ -176,7 +177,7 @@ const struct nuc_data *nuc_read_data(const struct nuc_importer *im, const char *
     t.offset += t.is_complex && im->part == NUC_PART_IMAGINARY;
     struct nuc_span bytes = read_payload(im, &entry, folder);
     struct nuc_json dtype = nuc_json_field(&tensor_meta, "dtype");
-    enum nuc_dtype stored = nuc_stored_dtype(&dtype);
+    enum nuc_dtype stored = stored_dtype(&dtype);
     size_t size = nuc_dtype_size(stored);
     int64_t last = nuc_last_element(t.meta.sizes, t.strides, t.meta.rank, t.offset);
     if (last >= 0 && (uint64_t)last >= bytes.size / size)
