@@ -141,6 +141,8 @@ void nuc_cortexm_lower(struct nuc_graph *g, const struct nuc_cortexm_options *op
         if (nuc_is_call(n) && n->n_vals == 1 && n->vals[0].dtype == NUC_BOOL && n->n_users > 0)
             nuc_cm_lower_truth(&c, n);
     }
+    if (!options->reference_compat)
+        nuc_cm_move_copies(&c);
     /* Values that dequantize nodes, which still say what they expect, delegate calls and the output read. */
     for (struct nuc_node *n = c.g->first; n != NULL; n = n->next) {
         struct nuc_node *value = nuc_is_dequantize(n) ? nuc_arg_node(n, NUC_SELF) : NULL;

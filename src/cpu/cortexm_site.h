@@ -230,6 +230,9 @@ bool nuc_cm_lower_table(struct nuc_cm *c, struct nuc_node *quantize);
  */
 bool nuc_cm_lower_truth(struct nuc_cm *c, struct nuc_node *node);
 
+/* Choices and truths of values that lie channels last lie so, too, rather than copies of these. */
+void nuc_cm_move_copies(struct nuc_cm *c);
+
 /* The operator goes value by value: functions of one value, and those of two where one is a number. */
 bool nuc_cm_is_pointwise(enum nuc_op op);
 
