@@ -203,7 +203,8 @@ static const struct row {
     {NUC_OPS(NUC_OP_CORTEXM_TRANSPOSE), ORDER, {.call = 950, .written = 4.2, .run = 3.4, .scalar = 4}}, /* 27 % */
     {NUC_OPS(NUC_OP_EXPAND), REPEATED, {.call = 520, .written = 1.5, .run = 38, .scalar = 2}},          /* 24 % */
     {NUC_OPS(NUC_OP_EXPAND), VALUES, {.call = 520, .written = 8.6, .scalar = 2}},                       /* 20 % */
-    {NUC_OPS(NUC_OP_FLIP), VALUES, {.call = 1000, .written = 3.7, .scalar = 2}}, /* of rows of 16 and 32 */
+    {NUC_OPS(NUC_OP_FLIP), VALUES, {.call = 1000, .written = 3.7, .scalar = 2}},   /* of rows of 16 and 32 */
+    {NUC_OPS(NUC_OP_WHERE), VALUES, {.call = 1000, .written = 15, .scalar = 1.5}}, /* 20 %: by how many are chosen */
     {NUC_OPS(NUC_OP_INDEX, NUC_OP_INDEX_SELECT), VALUES, {.call = 1000, .written = 6, .scalar = 2}},  /* 38 % */
     {NUC_OPS(NUC_OP_GATHER), VALUES, {.call = 1000, .written = 64, .scalar = 2}},                     /* of one call */
     {NUC_OPS(NUC_OP_SLICE, NUC_OP_CAT), PARTS, {.call = 2300, .written = 1, .run = 38, .scalar = 4}}, /* 35 % */

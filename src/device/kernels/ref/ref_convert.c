@@ -232,15 +232,23 @@ void nuc_kernel_arange(enum nuc_dtype dtype, double start, double step, void *ou
     }
 }
 
-/* Of one type: int8 and float32 without a call for each element. */
+/* Of one type: float32 without a call for each element. */
 static void copy_element(size_t size, const void *in, void *out)
 {
-    if (size == 1)
-        *(uint8_t *)out = *(const uint8_t *)in;
-    else if (size == 4)
+    if (size == 4)
         __builtin_memcpy(out, in, 4); /* one load and one store */
     else
         memmove(out, in, size);
+}
+
+/* Of bytes, which values in int8 are. */
+static void choose_bytes(const uint8_t *in, const uint8_t *condition, uint8_t *out, const struct nuc_steps *steps,
+                         int32_t count)
+{
+    for (int32_t i = 0; i < count; i++, in += steps->a, condition += steps->b, out += steps->out) {
+        if (*condition != 0)
+            *out = *in;
+    }
 }
 
 void nuc_kernel_convert_where(const struct nuc_loops *loops, struct nuc_elements in, const uint8_t *condition,
@@ -252,15 +260,19 @@ void nuc_kernel_convert_where(const struct nuc_loops *loops, struct nuc_elements
     ptrdiff_t size_out = (ptrdiff_t)nuc_dtype_size(out.dtype);
 
     do {
+        const uint8_t *from = (const uint8_t *)in.data + walk.a * size_in;
+        uint8_t *to = (uint8_t *)out.data + walk.out * size_out;
+        if (in.dtype == out.dtype && size_out == 1) {
+            choose_bytes(from, condition + walk.b, to, &steps, nuc_row_length(loops));
+            continue;
+        }
         for (int32_t i = 0; i < nuc_row_length(loops); i++) {
-            const uint8_t *from = (const uint8_t *)in.data + (walk.a + i * steps.a) * size_in;
-            uint8_t *to = (uint8_t *)out.data + (walk.out + i * steps.out) * size_out;
             if (condition[walk.b + i * steps.b] == 0)
                 continue;
             if (in.dtype == out.dtype)
-                copy_element((size_t)size_out, from, to);
+                copy_element((size_t)size_out, from + i * steps.a * size_in, to + i * steps.out * size_out);
             else
-                convert(in.dtype, out.dtype, from, to);
+                convert(in.dtype, out.dtype, from + i * steps.a * size_in, to + i * steps.out * size_out);
         }
     } while (nuc_walk_next_row(loops, &walk));
 }

@@ -33,6 +33,10 @@ static void copy_row(size_t size, const uint8_t *in, ptrdiff_t in_step, uint8_t 
         copy_run(in, out, size * (size_t)count);
         return;
     }
+    if (size == 1 && in_step == 0 && out_step == 1) {
+        memset(out, *in, (size_t)count);
+        return;
+    }
     if (size == 1) {
         for (int32_t i = 0; i < count; i++, in += in_step, out += out_step)
             *out = *in;
