@@ -378,19 +378,19 @@ static struct nuc_node *joined(struct sum *s, const struct terms *t, struct nuc_
 
 /* ---- rows that are hidden as a whole ---- */
 
-/* Of a mask that a condition chooses, whether each row has a place that it leaves; NULL: of another one. */
-static struct nuc_node *any_left(struct sum *s, const struct nuc_node *mask)
+/* Whether a choice leaves something of a row, by its condition; NULL: the mask is none, or another one broadcasts. */
+static struct nuc_node *left_by_choice(struct sum *s, struct nuc_node *mask)
 {
     uint32_t far = nuc_far_choice(s->g, mask);
-    struct nuc_node *left = far == NUC_NO_ARG ? NULL : nuc_operand(s->g, mask, NUC_ARG(WHERE, condition));
+    struct nuc_node *condition = far != NUC_NO_ARG ? nuc_operand(s->g, mask, NUC_ARG(WHERE, condition)) : NULL;
+    const int64_t dim[1] = {-(int64_t)s->columns_from_end};
 
-    if (left == NULL || left->vals[0].dtype != NUC_BOOL || left->vals[0].rank < s->columns_from_end)
+    if (condition == NULL || !nuc_same_sizes(&condition->vals[0], &mask->vals[0]))
         return NULL;
     if (far == NUC_ARG(WHERE, self))
-        left = nuc_insert_unary(s->g, s->before, NUC_OP_LOGICAL_NOT, left);
-    const int64_t dim[1] = {-(int64_t)s->columns_from_end};
+        condition = nuc_insert_unary(s->g, s->before, NUC_OP_LOGICAL_NOT, condition);
     return nuc_emit(s->g, s->before, NUC_OP_ANY_DIMS, s->before,
-                    NUC_ARGS(left, nuc_ints_arg(dim, 1), nuc_bool_arg(true)));
+                    NUC_ARGS(condition, nuc_ints_arg(dim, 1), nuc_bool_arg(true)));
 }
 
 /*
@@ -399,7 +399,6 @@ static struct nuc_node *any_left(struct sum *s, const struct nuc_node *mask)
  */
 static struct nuc_node *rows_left(struct sum *s, const struct terms *t)
 {
-    const struct nuc_node *mask = NULL; /* the last one */
     uint32_t n_hiding = 0, n_open = 0;
     bool moves = false;
 
@@ -407,17 +406,16 @@ static struct nuc_node *rows_left(struct sum *s, const struct terms *t)
         n_hiding += t->at[i].mask == NUC_MASK_HIDES;
         n_open += t->at[i].mask == NUC_MASK_OPEN;
         moves = moves || (t->at[i].mask != NUC_MASK_NONE && !nuc_is_static(t->at[i].value));
-        mask = t->at[i].mask != NUC_MASK_NONE ? t->at[i].value : mask;
     }
     if (n_open > 1 || (n_open == 1 && n_hiding > 0) || !moves)
         return NULL;
-    struct nuc_node *any = n_hiding == 1 && n_open == 0 ? any_left(s, mask) : NULL;
-    if (any != NULL)
-        return nuc_insert_cast(s->g, s->before, any, NUC_F32);
     const int64_t dim[1] = {-(int64_t)s->columns_from_end};
+    struct nuc_node *mask = joined(s, t, NULL, PART_MASKS);
+    struct nuc_node *some = n_hiding == 1 ? left_by_choice(s, mask) : NULL;
+    if (some != NULL)
+        return nuc_insert_cast(s->g, s->before, some, NUC_F32);
     struct nuc_node *most =
-        nuc_emit(s->g, s->before, NUC_OP_AMAX, s->before,
-                 NUC_ARGS(joined(s, t, NULL, PART_MASKS), nuc_ints_arg(dim, 1), nuc_bool_arg(true)));
+        nuc_emit(s->g, s->before, NUC_OP_AMAX, s->before, NUC_ARGS(mask, nuc_ints_arg(dim, 1), nuc_bool_arg(true)));
     double least = n_open > 0 ? (double)-INFINITY : (double)NUC_MASKED / 2;
     return nuc_insert_cast(s->g, s->before, nuc_insert_with_number(s->g, s->before, NUC_OP_GT, most, least), NUC_F32);
 }
@@ -541,5 +539,9 @@ bool nuc_finite_masks(struct nuc_graph *g)
 {
     bool filled = nuc_rewrite_each(g, NUC_OPS(NUC_OP_ZEROS), fill_constant);
 
-    return nuc_rewrite_each(g, NUC_OPS(NUC_OP_SOFTMAX, NUC_OP_AMAX), finite_masks) || filled;
+    bool changed = nuc_rewrite_each(g, NUC_OPS(NUC_OP_SOFTMAX, NUC_OP_AMAX), finite_masks);
+
+    if (changed)
+        nuc_merge_equal(g); /* layers have the same mask */
+    return changed || filled;
 }
