@@ -104,6 +104,8 @@ bool nuc_written_moves(struct nuc_graph *g);
 bool nuc_written_groups(struct nuc_graph *g);
 /* Sums of products with a constant larger than the other factors become products of matrices. */
 bool nuc_written_products(struct nuc_graph *g);
+/* Numbers that both factors of a product of matrices are multiplied with become one. */
+bool nuc_join_scales(struct nuc_graph *g);
 /* A batch norm that no layer takes in, over rows or images, becomes a convolution of one pixel and one channel each. */
 bool nuc_batch_norm_to_conv(struct nuc_graph *g);
 bool nuc_remove_dead_nodes(struct nuc_graph *g);

@@ -34,6 +34,7 @@ static const struct nuc_pass aten_passes[] = {
     {"fold-turned-weights", nuc_fold_turned_weights, BETTER},
     {"merge-equal", nuc_merge_equal, BETTER},
     {"written-operators", nuc_written_operators, BETTER},
+    {"join-scales", nuc_join_scales, BETTER},
     {"fold-batch-norm", nuc_fold_batch_norm, ALSO_FOR_CPU},
     {"remove-dead-nodes", nuc_remove_dead_nodes, ALSO_FOR_CPU},
     {"merge-convs", nuc_merge_convs, BETTER},

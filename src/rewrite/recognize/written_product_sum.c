@@ -2,12 +2,19 @@
  * Sums of products with a constant that is larger than what it is multiplied with: the sum over i and k of
  * (c[o, i, k] s[b, i])^2, as the norms of modulated weights are, is the product of the matrices s^2 [b, i] and
  * sum over k of c^2 [o, i, k]. The values in between are never there.
+ *
+ * Numbers that both factors of a product of matrices are multiplied with, as decomposed archives have the roots of the
+ * scale of attention, are one.
  */
 #include <string.h>
 
+#include "ir/args.h"
+#include "ir/masks.h"
 #include "ir/op_list.h"
+#include "rewrite/insert.h"
 #include "rewrite/pass_list.h"
 #include "rewrite/recognize/labelled_product.h"
+#include "rewrite/recognize/written.h"
 
 static bool is_matrix_product(const struct nuc_labelled_sum *e, uint64_t kept)
 {
@@ -72,4 +79,41 @@ static bool write_product(struct nuc_graph *g, struct nuc_node *sum)
 bool nuc_written_products(struct nuc_graph *g)
 {
     return nuc_rewrite_each(g, NUC_OPS(NUC_OP_SUM_DIM, NUC_OP_MEAN_DIM), write_product);
+}
+
+/* The product with a number that a factor is behind moves, read by nothing else; NULL: it is none. */
+static struct nuc_node *scaled(struct nuc_graph *g, struct nuc_node *factor, uint32_t *at, double *number)
+{
+    while (factor->n_users == 1 && factor->op != NUC_OP_MUL && nuc_moves_whole(factor))
+        factor = nuc_operand(g, factor, NUC_SELF);
+    if (factor->op != NUC_OP_MUL || factor->n_users != 1 || factor->in_place || factor->vals[0].dtype != NUC_F32)
+        return NULL;
+    for (*at = NUC_SELF; *at <= NUC_OTHER; ++*at) {
+        const struct nuc_node *x = nuc_arg_node(factor, *at == NUC_SELF ? NUC_OTHER : NUC_SELF);
+        if (x != NULL && x->vals[0].dtype == NUC_F32 && nuc_same_sizes(&x->vals[0], &factor->vals[0]) &&
+            nuc_number_of(g, nuc_arg_node(factor, *at), number))
+            return factor;
+    }
+    return NULL;
+}
+
+static bool join_scales(struct nuc_graph *g, struct nuc_node *product)
+{
+    struct nuc_node *muls[2];
+    uint32_t at[2];
+    double numbers[2];
+
+    for (uint32_t i = 0; i < 2; i++) {
+        muls[i] = scaled(g, nuc_operand(g, product, i), &at[i], &numbers[i]);
+        if (muls[i] == NULL)
+            return false;
+    }
+    nuc_set_arg_node(muls[0], g, at[0], nuc_insert_constant(g, muls[0], NUC_F32, numbers[0] * numbers[1]));
+    nuc_replace_uses(g, muls[1], nuc_operand(g, muls[1], at[1] == NUC_SELF ? NUC_OTHER : NUC_SELF), NULL);
+    return true;
+}
+
+bool nuc_join_scales(struct nuc_graph *g)
+{
+    return nuc_rewrite_each(g, NUC_OPS(NUC_OP_BMM, NUC_OP_MATMUL), join_scales);
 }
