@@ -136,17 +136,32 @@ void nuc_cv_emit_pad(struct nuc_cv *cv, const struct nuc_cv_node *n)
     emit_move(cv, n->input, &v);
 }
 
-/* `unit` bytes for each index of `shape`; tables: where they are in the source, by dimension. */
-static void emit_gather(struct nuc_cv *cv, const struct nuc_cv_node *n, int32_t rank, const int32_t *shape,
-                        int32_t unit, const int32_t *tables, size_t entries)
+/*
+ * The element of the input at picks[d][i] for index i of dimension d, at the same index where there are no picks; the
+ * last dimensions that lie as they are become the unit.
+ */
+static void emit_gather(struct nuc_cv *cv, const struct nuc_cv_node *n, const int32_t *const *picks)
 {
-    union nuc_mc_record r = {.gather = {.rank = rank, .unit = unit}};
-    uint8_t *words = nuc_alloc_array(cv->cx, entries, 4);
+    const struct nuc_lt_tensor *x = nuc_cv_x(cv, n), *y = nuc_cv_y(cv, n);
+    struct nuc_cv_place place = nuc_cv_place(cv, n->input);
+    union nuc_mc_record r = {.gather = {.unit = 1}};
+    int64_t stride[NUC_MAX_RANK];
+    uint32_t rank = x->rank;
+    size_t entries = 0;
 
-    for (int32_t i = 0; i < rank; i++)
-        r.gather.shape[i] = shape[i];
-    for (size_t i = 0; i < entries; i++)
-        nuc_store_u32(words + i * 4, (uint32_t)tables[i]);
+    if (!nuc_cv_strides(x, &place.layout, stride))
+        nuc_cv_fail(cv, n, "the input has no strides inside the tensor it is a part of");
+    for (; rank > 1 && !picks[rank - 1] && stride[rank - 1] == r.gather.unit; rank--)
+        r.gather.unit *= y->shape[rank - 1];
+    for (uint32_t d = 0; d < rank; d++)
+        entries += (size_t)y->shape[d];
+    uint8_t *words = nuc_alloc_array(cv->cx, entries, 4), *at = words;
+    for (uint32_t d = 0; d < rank; d++) {
+        r.gather.shape[d] = y->shape[d];
+        for (int32_t i = 0; i < y->shape[d]; i++, at += 4)
+            nuc_store_u32(at, (uint32_t)((picks[d] ? picks[d][i] : i) * stride[d]));
+    }
+    r.gather.rank = (int32_t)rank;
     r.gather.input = nuc_cv_tensor_ref(cv, n->input);
     r.gather.output = nuc_cv_output_ref(cv);
     r.gather.table = nuc_cv_weights_ref(cv, words, entries * 4);
@@ -167,37 +182,14 @@ static void emit_part(struct nuc_cv *cv, const struct nuc_cv_node *n, uint32_t i
     emit_move(cv, n->op->inputs[i], &v);
 }
 
-/* The last dimensions that lie as they are become the unit. */
-static void emit_picks(struct nuc_cv *cv, const struct nuc_cv_node *n)
-{
-    const struct nuc_lt_tensor *x = nuc_cv_x(cv, n), *y = nuc_cv_y(cv, n);
-    int64_t stride[NUC_MAX_RANK], unit = 1;
-    struct nuc_cv_place place = nuc_cv_place(cv, n->input);
-    uint32_t rank = x->rank;
-    size_t entries = 0;
-
-    check_moved(cv, n, x, y);
-    if (!nuc_cv_strides(x, &place.layout, stride))
-        nuc_cv_fail(cv, n, "the input has no strides inside the tensor it is a part of");
-    for (; rank > 1 && !n->picks[rank - 1] && stride[rank - 1] == unit; rank--)
-        unit *= y->shape[rank - 1];
-    for (uint32_t d = 0; d < rank; d++)
-        entries += (size_t)y->shape[d];
-    int32_t *tables = nuc_alloc_array(cv->cx, entries, sizeof *tables), *at = tables;
-    for (uint32_t d = 0; d < rank; d++) {
-        for (int32_t i = 0; i < y->shape[d]; i++)
-            *at++ = (int32_t)((n->picks[d] ? n->picks[d][i] : i) * stride[d]);
-    }
-    emit_gather(cv, n, (int32_t)rank, y->shape, (int32_t)unit, tables, entries);
-}
-
 void nuc_cv_emit_concat(struct nuc_cv *cv, const struct nuc_cv_node *n)
 {
     int32_t axis = nuc_cv_concat_axis(cv, n);
     int64_t at = 0;
 
     if (n->picks) {
-        emit_picks(cv, n);
+        check_moved(cv, n, nuc_cv_x(cv, n), nuc_cv_y(cv, n));
+        emit_gather(cv, n, n->picks);
         return;
     }
     if (axis < 0)
@@ -243,32 +235,25 @@ static int64_t mirrored(int64_t i, int64_t size, int64_t offset)
 void nuc_cv_emit_mirror_pad(struct nuc_cv *cv, const struct nuc_cv_node *n)
 {
     const struct nuc_lt_tensor *x = nuc_cv_x(cv, n), *y = nuc_cv_y(cv, n);
-    int64_t pads[2 * NUC_MAX_RANK], stride[NUC_MAX_RANK];
-    int64_t edge = n->op->options.mirror_pad.mode == 0 ? 1 : 0;
-    size_t entries = 0, at = 0;
+    int64_t pads[2 * NUC_MAX_RANK], edge = n->op->options.mirror_pad.mode == 0 ? 1 : 0;
+    const int32_t *picks[NUC_MAX_RANK] = {NULL};
 
     check_moved(cv, n, x, y);
     if (nuc_cv_integers(cv, n, 1, 2 * NUC_MAX_RANK, pads) != 2 * x->rank || y->rank != x->rank || x->rank < 1 ||
         x->rank > NUC_MC_MAX_RANK)
         nuc_cv_fail(cv, n, "paddings must be two numbers per dimension, of at most %d dimensions", NUC_MC_MAX_RANK);
-    nuc_lt_strides(x, stride);
-    for (uint32_t d = 0; d < x->rank; d++)
-        entries += (size_t)y->shape[d];
-    int32_t *tables = nuc_alloc_array(cv->cx, entries, sizeof *tables);
     for (uint32_t d = 0; d < x->rank; d++) {
         int64_t before = pads[2 * d], after = pads[2 * d + 1], most = x->shape[d] - edge;
         if (before < 0 || after < 0 || before > most || after > most || before + x->shape[d] + after != y->shape[d])
             nuc_cv_fail(cv, n, "paddings of dimension %u do not fit its size %d", d, x->shape[d]);
+        if (before == 0 && after == 0)
+            continue;
+        int32_t *pick = nuc_alloc_array(cv->cx, (size_t)y->shape[d], sizeof *pick);
         for (int32_t i = 0; i < y->shape[d]; i++)
-            tables[at++] = (int32_t)(mirrored(i - before, x->shape[d], edge) * stride[d]);
+            pick[i] = (int32_t)mirrored(i - before, x->shape[d], edge);
+        picks[d] = pick;
     }
-    /* The last dimension becomes the unit where its source positions are its own indices. */
-    bool dense = pads[2 * x->rank - 2] == 0 && pads[2 * x->rank - 1] == 0;
-    int32_t rank = (int32_t)x->rank;
-    int32_t unit = dense && rank > 1 ? y->shape[rank - 1] : 1;
-    if (dense && rank > 1)
-        entries -= (size_t)y->shape[--rank];
-    emit_gather(cv, n, rank, y->shape, unit, tables, entries);
+    emit_gather(cv, n, picks);
 }
 
 /* Source: LiteRT GetNearestNeighbor, in float. */
@@ -296,19 +281,16 @@ void nuc_cv_emit_nearest(struct nuc_cv *cv, const struct nuc_cv_node *n)
 {
     const struct nuc_lt_tensor *x = nuc_cv_x(cv, n), *y = nuc_cv_y(cv, n);
     bool corners = n->op->options.resize.align_corners, half = n->op->options.resize.half_pixel_centers;
+    const int32_t *picks[NUC_MAX_RANK] = {NULL};
 
     check_images(cv, n);
-    int64_t stride[NUC_MAX_RANK];
-    size_t at = 0, entries = (size_t)y->shape[0] + (size_t)y->shape[1] + (size_t)y->shape[2];
-    int32_t *tables = nuc_alloc_array(cv->cx, entries, sizeof *tables);
-    nuc_lt_strides(x, stride);
-    for (int32_t i = 0; i < y->shape[0]; i++)
-        tables[at++] = (int32_t)(i * stride[0]);
     for (uint32_t d = 1; d < 3; d++) {
+        int32_t *pick = nuc_alloc_array(cv->cx, (size_t)y->shape[d], sizeof *pick);
         for (int32_t i = 0; i < y->shape[d]; i++)
-            tables[at++] = (int32_t)(nearest(i, x->shape[d], y->shape[d], corners, half) * stride[d]);
+            pick[i] = nearest(i, x->shape[d], y->shape[d], corners, half);
+        picks[d] = pick;
     }
-    emit_gather(cv, n, 3, y->shape, y->shape[3], tables, entries);
+    emit_gather(cv, n, picks);
 }
 
 /* Scale in 1/1024. Source: LiteRT ResizeBilinearInteger. */
