@@ -137,8 +137,10 @@ void nuc_shape_conv(const struct nuc_shape_call *c)
 
 /* ---- batch norm ---- */
 
-static struct nuc_meta batch_norm_meta(const struct nuc_shape_call *c)
+/* With the saved mean and inverse deviation, without training they are empty. */
+void nuc_shape_batch_norm(const struct nuc_shape_call *c)
 {
+    static const int64_t none[1] = {0};
     struct nuc_meta m = *nuc_shape_input(c, NUC_SELF);
 
     if (m.rank < 2)
@@ -147,22 +149,9 @@ static struct nuc_meta batch_norm_meta(const struct nuc_shape_call *c)
         nuc_shape_check_channels(c, i, m.sizes[1]);
     if (m.rank == 4)
         nuc_order_as(&m, nuc_suggests_channels_last(&m));
-    return m;
-}
-
-void nuc_shape_batch_norm(const struct nuc_shape_call *c)
-{
-    struct nuc_meta m = batch_norm_meta(c);
-
-    nuc_shape_result(c, &m);
-}
-
-/* Without training the saved mean and inverse deviation are empty. */
-void nuc_shape_batch_norm_3(const struct nuc_shape_call *c)
-{
-    static const int64_t none[1] = {0};
-    struct nuc_meta m = batch_norm_meta(c);
     struct nuc_meta empty = nuc_meta_make(m.dtype, none, 1);
-
-    nuc_shape_results(c, (struct nuc_meta[]){m, empty, empty}, 3);
+    if (c->node->op == NUC_OP_NATIVE_BATCH_NORM)
+        nuc_shape_results(c, (struct nuc_meta[]){m, empty, empty}, 3);
+    else
+        nuc_shape_result(c, &m);
 }

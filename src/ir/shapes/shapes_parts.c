@@ -317,10 +317,17 @@ bool nuc_shape_has_masks(const struct nuc_shape_call *c, uint32_t arg)
 
 /* ---- padding ---- */
 
-/* `pad` counts from the last dimension: before and after the last, before and after the one in front of it, ... */
-static struct nuc_meta padded(const struct nuc_shape_call *c)
+/*
+ * self, pad, mode, value, of a constant pad without the mode: `pad` counts from the last dimension, before and after
+ * the last, before and after the one in front of it, ...
+ */
+void nuc_shape_pad(const struct nuc_shape_call *c)
 {
-    struct nuc_meta m = *nuc_shape_input(c, NUC_SELF);
+    const char *mode = c->node->op == NUC_OP_PAD ? nuc_shape_string(c, NUC_ARG(PAD, mode)) : "constant";
+    bool constant = strcmp(mode, "constant") == 0, circular = strcmp(mode, "circular") == 0;
+    bool reflect = strcmp(mode, "reflect") == 0, grows = false;
+    const struct nuc_meta *in = nuc_shape_input(c, NUC_SELF);
+    struct nuc_meta m = *in;
     uint32_t count;
     const int64_t *pad = nuc_shape_ints(c, NUC_ARG(PAD, pad), &count);
 
@@ -333,59 +340,17 @@ static struct nuc_meta padded(const struct nuc_shape_call *c)
             nuc_shape_fail(c, "padding %lld and %lld leaves nothing of dimension %u", (long long)pad[2 * i],
                            (long long)pad[2 * i + 1], (unsigned)d);
     }
-    return m;
-}
-
-/* Pads that are copies of elements: at most all of the dimension but `left_out` ones; INT64_MIN: as many as one likes.
- */
-static void check_copied_pads(const struct nuc_shape_call *c, int64_t left_out)
-{
-    const struct nuc_meta *m = nuc_shape_input(c, NUC_SELF);
-    uint32_t count;
-    const int64_t *pad = nuc_shape_ints(c, NUC_ARG(PAD, pad), &count);
-
     for (uint32_t i = 0; i < count; i++) {
-        uint32_t d = m->rank - 1u - i / 2;
-        if (pad[i] > 0 && (m->sizes[d] == 0 || (left_out >= 0 && pad[i] > m->sizes[d] - left_out)))
+        int64_t size = in->sizes[in->rank - 1u - i / 2];
+        /* Of copies there are as many as elements, without the edge where it is the mirror; of an edge any number. */
+        int64_t most = circular ? size : reflect ? size - 1 : size == 0 ? 0 : INT64_MAX;
+        if (!constant && pad[i] > 0 && pad[i] > most)
             nuc_shape_fail(c, "padding %lld copies more than there is of dimension %u of %s", (long long)pad[i],
-                           (unsigned)d, nuc_meta_text(c->g->cx, m));
+                           (unsigned)(in->rank - 1u - i / 2), nuc_meta_text(c->g->cx, in));
+        grows = grows || pad[i] > 0;
     }
-}
-
-static bool pads_nothing(const struct nuc_shape_call *c)
-{
-    uint32_t count;
-    const int64_t *pad = nuc_shape_ints(c, NUC_ARG(PAD, pad), &count);
-
-    for (uint32_t i = 0; i < count; i++) {
-        if (pad[i] > 0)
-            return false;
-    }
-    return true;
-}
-
-/* Cropping alone is a clone, which keeps the order. */
-void nuc_shape_constant_pad(const struct nuc_shape_call *c)
-{
-    struct nuc_meta m = padded(c);
-
-    if (!pads_nothing(c))
-        nuc_order_as(&m, nuc_suggests_channels_last(nuc_shape_input(c, NUC_SELF)));
-    nuc_shape_result(c, &m);
-}
-
-/* self, pad, mode, value */
-void nuc_shape_pad(const struct nuc_shape_call *c)
-{
-    const char *mode = nuc_shape_string(c, NUC_ARG(PAD, mode));
-
-    if (strcmp(mode, "constant") == 0) {
-        nuc_shape_constant_pad(c);
-        return;
-    }
-    struct nuc_meta m = padded(c);
-    bool circular = strcmp(mode, "circular") == 0;
-    check_copied_pads(c, strcmp(mode, "reflect") == 0 ? 1 : circular ? 0 : INT64_MIN);
-    nuc_order_as(&m, !circular && nuc_suggests_channels_last(nuc_shape_input(c, NUC_SELF)));
+    /* Cropping by a constant pad is a clone, which keeps the order. */
+    if (!constant || grows)
+        nuc_order_as(&m, !circular && nuc_suggests_channels_last(in));
     nuc_shape_result(c, &m);
 }
