@@ -1,7 +1,8 @@
 /*
- * JSON texts taken apart in place: one token per value, in the order of the text, and what is left of the text: strings,
- * as what they stand for and repeated ones once, and numbers. Tokens take 4 bytes, an object or a list 12, so that a text
- * of n bytes takes about 1.7 n until it is parsed, and 0.8 n then. Where a list or an object is long, an index leads to its items and members.
+ * JSON texts taken apart in place: one token per value, in the order of the text, and what is left of the text:
+ * strings, as what they stand for and repeated ones once, and numbers. Tokens take 4 bytes, an object or a list 12, so
+ * that a text of n bytes takes about 1.7 n until it is parsed, and 0.8 n then. Where a list or an object is long, an
+ * index leads to its items and members.
  */
 #ifndef NUC_ARCHIVE_JSON_TEXT_H
 #define NUC_ARCHIVE_JSON_TEXT_H
@@ -35,9 +36,9 @@ struct nuc_json_text {
     char *text; /* strings end with a NUL */
     size_t size;
     /*
-     * By value and key: where its first character is, of an object or a list its bracket. These are marked, and have two
-     * words more, the token after the whole and the number of members, before the tokens of these: key, value, key, ...,
-     * or value, value, ...
+     * By value and key: where its first character is, of an object or a list its bracket. These are marked, and have
+     * two words more, the token after the whole and the number of members, before the tokens of these: key, value, key,
+     * ..., or value, value, ...
      */
     uint32_t *tokens;
     size_t n_tokens, most_tokens;

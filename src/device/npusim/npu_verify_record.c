@@ -3,8 +3,8 @@
  * usable, no intermediate of a kernel beyond its type. Sizes and strides are at most NUC_MC_MAX_DIM, so that offsets
  * are sums of at most eight products below 2^56.
  */
-#include "device/base/span.h"
 #include "device/base/npu_cost.h"
+#include "device/base/span.h"
 #include "npu.h"
 
 /* Longest row of a window, in products: its 16-bit products then sum up inside 32 bits. */
