@@ -28,9 +28,10 @@ struct nuc_settings {
     const struct nuc_alternatives *weighed; /* for that choice. NULL: none */
     unsigned without;                       /* steps of the search for parameters (quantize.h) */
     unsigned rounding;                      /* as in struct nuc_quantize_options */
-    bool trial;  /* what runs is asked for its decisions: no notes, dumps, timings or files */
-    bool narrow; /* a trial with the CPU in float found no values that have to be wider for a fair error */
-    bool judges; /* is compared with others like it: with all accuracy, and no timings or data described */
+    bool trial;       /* what runs is asked for its decisions: no notes, dumps, timings or files */
+    bool narrow;      /* a trial with the CPU in float found no values that have to be wider for a fair error */
+    bool places_well; /* a trial whose cycles count: operators are placed as in what is compiled, which takes longer */
+    bool judges;      /* is compared with others like it: with all accuracy, and no timings or data described */
 };
 
 /*

@@ -70,6 +70,19 @@ static void list_float(const struct nuc_graph *g, char *list, size_t size)
     }
 }
 
+/* What notes say of cycles is what the quantized network takes. */
+static void check_cycles(struct flow *f, struct nuc_model *quantized)
+{
+    const char *takes = strstr(f->notes, "; takes "), *of = takes != NULL ? strstr(takes, " of ") : NULL;
+    struct nuc_explain_result r;
+
+    if (of == NULL)
+        return;
+    assert_int_equal(nuc_explain(quantized, NULL, &r), NUC_OK);
+    if (r.cycles != strtoull(of + strlen(" of "), NULL, 10))
+        fail_msg("%s: %llu cycles, notes: %s", f->network->options, (unsigned long long)r.cycles, f->notes);
+}
+
 struct result {
     double sqnr;
     char in_float[64];
@@ -102,6 +115,7 @@ static struct result quantize(struct flow *f, const char *others)
     assert_int_equal(nuc_dataset_of_arrays(f->c, NULL, &a, 1, &samples), NUC_OK);
     if (nuc_quantize(f->m, samples, &quantized) != NUC_OK)
         fail_msg("%s: %s", n->options, nuc_compiler_message(f->c));
+    check_cycles(f, quantized);
     list_float(quantized->graph, r.in_float, sizeof r.in_float);
     fill(n->decades, 2, values);
     for (size_t k = 0; k < N_SAMPLES; k++) {

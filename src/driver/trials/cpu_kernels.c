@@ -274,7 +274,7 @@ static void quantize_and_place(struct nuc_model *m, void *arg)
     for (size_t k = 0; k < t->out.n_samples; k++)
         t->out.errors[k] = fmax(measured->errors[k], NO_ERROR);
     t->out.is_wide = nuc_has_wide_values(j.m->graph);
-    settings.trial = true;
+    settings.trial = settings.places_well = true;
     nuc_run_stages(&j, NUC_STAGE_DIM_ORDER, NUC_STAGE_PARTITION);
     if (!nuc_count_cycles(j.m, &t->out.cycles))
         t->out.n_samples = 0;

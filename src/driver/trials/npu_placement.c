@@ -210,7 +210,7 @@ struct nuc_partitions *nuc_place(struct nuc_model *m, const struct nuc_partition
         }
         return partitions;
     }
-    if (s->trial)
+    if (s->trial && !s->places_well)
         return place(m, options, by_cost);
     struct placed best = try_placing(m, options, by_cost);
     if (best.partitions->n_by_cost > 0)

@@ -108,6 +108,9 @@ static void try(struct nuc_model *prepared, void *arg)
     const void *const *sample;
     for (size_t k = 0; (sample = nuc_kept_sample(observed, k)) != NULL; k++)
         nuc_quantize_step(m->calibration, sample);
+    struct nuc_settings settings = *m->settings;
+    settings.places_well = true;
+    m->settings = &settings;
     m = nuc_advance(m, NUC_STAGE_QUANTIZE, NUC_STAGE_PARTITION);
     if (!nuc_count_cycles(m, &t->out.cycles))
         t->out.cycles = UINT64_MAX;
