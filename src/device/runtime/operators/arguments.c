@@ -68,7 +68,8 @@ enum {
     NATURAL = INT | RANGE(FROM_0, TO_2_N_LESS_1, 31),
     NEGATIVE = INT | RANGE(FROM_MINUS_2_N, TO_0, 31),
     FRACTION = INT | RANGE(FROM_0, TO_2_N_LESS_1, 4),
-    EXTENTS = SOME(2, FROM_1, TO_2_N, 14), /* of int8 images, up to NUC_LARGEST_EXTENT: sizes, strides, dilations */
+    SIDES = SOME(2, FROM_1, TO_2_N, 20),   /* of int8 images, up to NUC_LARGEST_SIDE */
+    EXTENTS = SOME(2, FROM_1, TO_2_N, 14), /* what is moved over them, up to NUC_LARGEST_EXTENT: strides, dilations */
     OUTPUT_PADDING = SOME(2, FROM_MINUS_2_N, TO_2_N, 14),
     STEPS = SOME(0, FROM_1, TO_2_N, 24), /* of other images: one for all dimensions, or one each */
     MARGINS = SOME(0, FROM_0, TO_2_N, 24),
@@ -77,7 +78,7 @@ enum {
     REPEATS = SOME(0, FROM_0, TO_2_N_LESS_1, 31),
     PADS = SOME(4, FROM_0, TO_2_N_LESS_1, 31),
 };
-_Static_assert(NUC_LARGEST_EXTENT == 1 << 14, "the bound of EXTENTS");
+_Static_assert(NUC_LARGEST_SIDE == 1 << 20 && NUC_LARGEST_EXTENT == 1 << 14, "the bounds of SIDES and EXTENTS");
 
 /* ---- tables of all lists ---- */
 

@@ -5,7 +5,11 @@
 #include "device/kernels/select/select.h"
 #include "device/runtime/operators/arguments.h"
 
-/* Sizes, strides, paddings and dilations of int8 images do not exceed this, so that positions fit 32 bits. */
+/*
+ * Int8 images and what is moved over them do not exceed this, so that positions fit 32 bits: the sides of an image, as
+ * of some seconds of sound; kernels, strides, paddings and dilations.
+ */
+#define NUC_LARGEST_SIDE (1 << 20)
 #define NUC_LARGEST_EXTENT (1 << 14)
 
 /* Notes the message when the condition does not hold; returns the condition. */

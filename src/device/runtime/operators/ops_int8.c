@@ -4,7 +4,7 @@ bool nuc_image_size(const struct nuc_tensor *t, int32_t size[2])
 {
     size[0] = t->sizes[2];
     size[1] = t->sizes[3];
-    return size[0] <= NUC_LARGEST_EXTENT && size[1] <= NUC_LARGEST_EXTENT;
+    return size[0] <= NUC_LARGEST_SIDE && size[1] <= NUC_LARGEST_SIDE;
 }
 
 bool nuc_shifts_fit(const int32_t *shifts, int32_t count, int32_t most)

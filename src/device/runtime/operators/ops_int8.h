@@ -9,7 +9,7 @@ static inline bool nuc_is_s8(const struct nuc_tensor *t)
     return t->dtype == NUC_I8;
 }
 
-/* Sizes of dimensions 2 and 3; false when one exceeds NUC_LARGEST_EXTENT. */
+/* Sizes of dimensions 2 and 3; false when one exceeds NUC_LARGEST_SIDE. */
 bool nuc_image_size(const struct nuc_tensor *t, int32_t size[2]);
 
 /* Every shift lies in [-31, most]. */

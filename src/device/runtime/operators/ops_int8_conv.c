@@ -66,7 +66,8 @@ static bool windows_fit(struct nuc_kernel_context *cx, const struct nuc_value *p
 
     for (int d = 0; d < 2; d++) {
         int64_t after = each_side ? nuc_list_int(cx, padding, (uint32_t)(2 + d)) : c->padding[d];
-        bool inside = c->out_size[d] <= 0 || (c->out_size[d] - 1) * c->stride[d] - c->padding[d] < c->in_size[d];
+        bool inside =
+            c->out_size[d] <= 0 || (int64_t)(c->out_size[d] - 1) * c->stride[d] - c->padding[d] < c->in_size[d];
         fit = fit && (fills_room(c, d, after) || (!each_side && inside));
     }
     return nuc_need(cx, fit, NUC_TEXT("argument 'out' has the wrong height or width"));
@@ -210,8 +211,9 @@ static bool read_transposed(struct nuc_kernel_context *cx, const struct nuc_args
                   NUC_TEXT("argument 'weight' does not fit the channels of 'input' and 'out'")))
         return false;
     for (int d = 0; d < 2; d++) { /* output pixels that some tap reaches, and up to one stride more */
-        int32_t reached = (c->in_size[d] - 1) * c->stride[d] + (c->kernel[d] - 1) * c->dilation[d] + 1;
-        fits = fits && c->out_size[d] <= reached - c->padding[d] + c->stride[d];
+        int64_t reached = (int64_t)(c->in_size[d] - 1) * c->stride[d] + (c->kernel[d] - 1) * c->dilation[d] + 1;
+        fits = fits && c->out_size[d] <= reached - c->padding[d] + c->stride[d] &&
+               (int64_t)c->in_size[d] * c->stride[d] <= 2 * NUC_LARGEST_SIDE;
     }
     return nuc_need(cx, fits, NUC_TEXT("argument 'out' has the wrong height or width"));
 }
