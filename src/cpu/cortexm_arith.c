@@ -333,21 +333,14 @@ static const struct bounds {
     BOUNDS(NUCLEON_WIDE_CONV2D), BOUNDS(NUCLEON_WIDE_DEPTHWISE),   BOUNDS(NUCLEON_REQUANTIZE),
 };
 
-static const struct bounds *bounds_of(enum nuc_op op)
-{
-    for (size_t i = 0; i < sizeof bounds / sizeof *bounds; i++) {
-        if (bounds[i].op == op)
-            return &bounds[i];
-    }
-    return NULL;
-}
-
 /* The operator that computed the value clamps it, when nobody else reads it. */
 static bool join_producer(struct nuc_cm *c, struct nuc_node *dequantize, const struct nuc_cm_result *r)
 {
     struct nuc_node *producer = nuc_arg_node(dequantize, NUC_SELF);
-    const struct bounds *at = producer == NULL ? NULL : bounds_of(producer->op);
+    const struct bounds *at = NULL;
 
+    for (size_t i = 0; producer != NULL && i < sizeof bounds / sizeof *bounds; i++)
+        at = bounds[i].op == producer->op ? &bounds[i] : at;
     if (at == NULL || producer->n_users != 1 || dequantize->n_users != 1)
         return false;
     int64_t min = nuc_integer(producer, at->low, INT8_MIN), max = nuc_integer(producer, at->high, INT8_MAX);

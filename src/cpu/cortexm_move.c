@@ -206,15 +206,6 @@ bool nuc_cm_lower_put(struct nuc_cm *c, struct nuc_node *node)
     return nuc_cm_replace(c, &out, value);
 }
 
-static bool read_parts(const struct nuc_arg *list, struct nuc_cm_value *parts)
-{
-    for (uint32_t i = 0; i < list->count; i++) {
-        if (!nuc_cm_values(list->u.nodes[i], &parts[i]))
-            return false;
-    }
-    return list->count > 0;
-}
-
 bool nuc_cm_lower_cat(struct nuc_cm *c, struct nuc_node *node)
 {
     const struct nuc_arg *list = nuc_arg_at(node, NUC_ARG(CAT, tensors));
@@ -223,7 +214,11 @@ bool nuc_cm_lower_cat(struct nuc_cm *c, struct nuc_node *node)
     struct nuc_cm_result out;
     int64_t dim = nuc_integer(node, NUC_ARG(CAT, dim), 0);
 
-    if (!read_parts(list, parts) || !nuc_cm_result(node, false, &out))
+    for (uint32_t i = 0; i < list->count; i++) {
+        if (!nuc_cm_values(list->u.nodes[i], &parts[i]))
+            return false;
+    }
+    if (list->count == 0 || !nuc_cm_result(node, false, &out))
         return false;
     struct nuc_node *before = nuc_cm_place(&out);
     bool nhwc = !c->options->reference_compat && nuc_cm_is_nhwc(parts[0].node);

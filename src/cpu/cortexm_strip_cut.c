@@ -42,16 +42,6 @@ static struct nuc_node *operand_rows(struct cutting *t, const struct nuc_strip_n
                      (struct nuc_rows){read.low - from, read.high - from});
 }
 
-static struct nuc_node *conv_strip(struct cutting *t, const struct nuc_strip_node *n, struct nuc_rows read,
-                                   const int64_t outside[2])
-{
-    int64_t before[2], after[2];
-
-    (void)nuc_conv_paddings(n->node, NUC_ARG(CORTEXM_CONV2D, padding), before, after);
-    const int64_t padding[4] = {outside[0], before[1], outside[1], after[1]};
-    return nuc_cm_conv_over(&t->cm, n->node, operand_rows(t, n, NUC_SELF, read), padding, t->before);
-}
-
 /* Any other operator: the same arguments but for the images, and scratch memory of its own. */
 static struct nuc_node *other_strip(struct cutting *t, const struct nuc_strip_node *n, struct nuc_rows read)
 {
@@ -98,11 +88,17 @@ static struct nuc_node *compute_fresh(struct cutting *t, const struct nuc_strip_
     struct nuc_graph *g = t->cm.g;
     struct nuc_meta expected = rows_meta(n, n->fresh);
     struct nuc_rows read;
-    int64_t outside[2];
+    int64_t outside[2], before[2], after[2];
+    struct nuc_node *strip;
 
     (void)nuc_rows_read(n, n->fresh, &read, outside);
-    struct nuc_node *strip = nuc_has_paddings(n->node, &n->reads->operands[0].axis) ? conv_strip(t, n, read, outside)
-                                                                                    : other_strip(t, n, read);
+    if (nuc_has_paddings(n->node, &n->reads->operands[0].axis)) {
+        (void)nuc_conv_paddings(n->node, NUC_ARG(CORTEXM_CONV2D, padding), before, after);
+        const int64_t padding[4] = {outside[0], before[1], outside[1], after[1]};
+        strip = nuc_cm_conv_over(&t->cm, n->node, operand_rows(t, n, NUC_SELF, read), padding, t->before);
+    } else {
+        strip = other_strip(t, n, read);
+    }
     if (!nuc_same_sizes(&strip->vals[0], &expected))
         nuc_fail(g->cx, NUC_INTERNAL, "%s: %s: a strip of %s has the sizes %s", g->file, nuc_node_text(g->cx, n->node),
                  nuc_meta_text(g->cx, &expected), nuc_meta_text(g->cx, &strip->vals[0]));
