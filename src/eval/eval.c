@@ -60,16 +60,6 @@ static uint32_t slot_of(const struct nuc_evaluator *e, const struct nuc_node *in
     return in == NULL || in->n_vals == 0 ? NUC_NO_SLOT : e->first_slots[in->id];
 }
 
-static const uint32_t *bind_list(struct nuc_evaluator *e, const struct nuc_arg *arg)
-{
-    if (arg->kind != NUC_ARG_NODES)
-        return NULL;
-    uint32_t *slots = nuc_alloc_array(e->cx, (size_t)arg->count + 1, sizeof *slots);
-    for (uint32_t i = 0; i < arg->count; i++)
-        slots[i] = slot_of(e, arg->u.nodes[i]);
-    return slots;
-}
-
 static struct nuc_eval_call *bind(struct nuc_evaluator *e, const struct nuc_node *node)
 {
     struct nuc_eval_call *c = nuc_alloc(e->cx, sizeof *c);
@@ -77,8 +67,14 @@ static struct nuc_eval_call *bind(struct nuc_evaluator *e, const struct nuc_node
     const uint32_t **lists = nuc_alloc_array(e->cx, node->n_args, sizeof *lists);
 
     for (uint32_t i = 0; i < node->n_args; i++) {
+        const struct nuc_arg *arg = &node->args[i];
         slots[i] = slot_of(e, nuc_arg_node(node, i));
-        lists[i] = bind_list(e, &node->args[i]);
+        if (arg->kind != NUC_ARG_NODES)
+            continue;
+        uint32_t *list = nuc_alloc_array(e->cx, (size_t)arg->count + 1, sizeof *list);
+        for (uint32_t k = 0; k < arg->count; k++)
+            list[k] = slot_of(e, arg->u.nodes[k]);
+        lists[i] = list;
     }
     *c = (struct nuc_eval_call){.cx = e->cx,
                                 .g = e->g,

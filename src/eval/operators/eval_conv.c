@@ -87,16 +87,6 @@ static void set_layout(struct nuc_eval_call *c, struct conv *v)
     }
 }
 
-/* A constant weight is rearranged once. */
-static void set_weight(struct nuc_eval_call *c, struct conv *v)
-{
-    if (v->arranged || !nuc_eval_is_constant_in(c, COMMON(weight)))
-        return;
-    float *weight = nuc_alloc_array(c->cx, nuc_conv_weights(v), sizeof *weight);
-    nuc_conv_arrange(v, nuc_eval_in(c, COMMON(weight)), weight);
-    v->weight = weight;
-}
-
 static uint32_t position(const struct nuc_eval_call *c, const char *name)
 {
     return (uint32_t)nuc_schema_arg_index(nuc_op_schema(c->node->op), name);
@@ -202,7 +192,12 @@ static void prepare(struct nuc_eval_call *c)
                 set_tap(v, at++, first + i % channels, tap_at(v, i / channels));
         }
     }
-    set_weight(c, v);
+    /* A constant weight is rearranged once. */
+    if (!v->arranged && nuc_eval_is_constant_in(c, COMMON(weight))) {
+        float *constant = nuc_alloc_array(c->cx, nuc_conv_weights(v), sizeof *constant);
+        nuc_conv_arrange(v, nuc_eval_in(c, COMMON(weight)), constant);
+        v->weight = constant;
+    }
     /* A thread's room each, the padded image, the rearranged weight. */
     size_t floats, arranged = !v->arranged && v->weight == NULL ? nuc_conv_weights(v) : 0;
     if (!nuc_conv_set_scratch(v) || !nuc_mul_size(v->room, nuc_pool_threads(c->pool), &floats) ||

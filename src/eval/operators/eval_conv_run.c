@@ -61,11 +61,6 @@ struct conv_run {
     size_t shares; /* of the output channels that threads take by themselves where there are few blocks */
 };
 
-static size_t vectors_of(size_t floats)
-{
-    return (floats + NUC_VECTOR - 1) / NUC_VECTOR;
-}
-
 static size_t smaller(size_t a, size_t b)
 {
     return a < b ? a : b;
@@ -400,7 +395,7 @@ void nuc_conv_run(const struct nuc_eval_call *c)
     }
     /* All blocks have `step` pixels but the last one, which may have more, up to most_vectors(). */
     size_t most = most_vectors(v), step = most / LEAST_VECTORS * LEAST_VECTORS;
-    size_t vectors = vectors_of(nuc_conv_volume(v->out)), threads = nuc_pool_threads(c->pool);
+    size_t vectors = (nuc_conv_volume(v->out) + NUC_VECTOR - 1) / NUC_VECTOR, threads = nuc_pool_threads(c->pool);
     r.step = step * NUC_VECTOR;
     r.blocks = vectors == 0 ? 0 : 1 + (vectors > most ? (vectors - most + step - 1) / step : 0);
     r.shares = 1;

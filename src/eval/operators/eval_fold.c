@@ -97,25 +97,6 @@ static size_t place_of_whole(const struct fold *f, const void *in, size_t first,
     return best;
 }
 
-/* Both wrap around. */
-static int64_t sum_of_wholes(const struct fold *f, const void *in, size_t first)
-{
-    uint64_t sum = 0;
-
-    for (size_t i = 0; i < f->count; i++)
-        sum += (uint64_t)whole(f, in, first, i);
-    return (int64_t)sum;
-}
-
-static int64_t product_of_wholes(const struct fold *f, const void *in, size_t first)
-{
-    uint64_t product = 1;
-
-    for (size_t i = 0; i < f->count; i++)
-        product *= (uint64_t)whole(f, in, first, i);
-    return (int64_t)product;
-}
-
 /* ---- the operators ---- */
 
 static bool any(const struct fold *f, const void *in, size_t first)
@@ -139,6 +120,8 @@ static size_t place(const struct fold *f, const void *in, size_t first, bool lar
 /* Result `r` of an integer or bool type, or the place of an element. */
 static int64_t whole_result(enum nuc_op op, const struct fold *f, const void *in, size_t first)
 {
+    uint64_t sum = 0, product = 1; /* both wrap around */
+
     switch ((int)op) {
     case NUC_OP_ARGMAX:
     case NUC_OP_ARGMIN:
@@ -148,10 +131,12 @@ static int64_t whole_result(enum nuc_op op, const struct fold *f, const void *in
         return whole(f, in, first, place(f, in, first, op == NUC_OP_AMAX));
     case NUC_OP_ANY_DIMS:
         return any(f, in, first);
-    case NUC_OP_PROD_DIM:
-        return product_of_wholes(f, in, first);
     default:
-        return sum_of_wholes(f, in, first);
+        for (size_t i = 0; i < f->count; i++) {
+            sum += (uint64_t)whole(f, in, first, i);
+            product *= (uint64_t)whole(f, in, first, i);
+        }
+        return (int64_t)(op == NUC_OP_PROD_DIM ? product : sum);
     }
 }
 

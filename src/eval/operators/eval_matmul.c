@@ -168,12 +168,6 @@ struct matmul_run {
     float *out;
 };
 
-/* The sums start with the addend when the order says so and nothing scales them. */
-static bool starts_with_addend(const struct matmul_run *r)
-{
-    return r->m->order.bias_first && r->addend != NULL && r->m->alpha == 1.0f;
-}
-
 enum { TILE = NUC_TILE_ROWS * NUC_TILE_COLUMNS };
 
 /* What is added to the sums of a tile; `nothing` where `adds` is false. */
@@ -196,7 +190,9 @@ static void compute_panel(const struct matmul_run *r, size_t first)
 {
     const struct matmul *m = r->m;
     size_t count = m->columns - first < NUC_TILE_COLUMNS ? m->columns - first : NUC_TILE_COLUMNS;
-    bool adds_first = starts_with_addend(r), adds_last = r->addend != NULL && !adds_first;
+    /* The sums start with the addend when the order says so and nothing scales them. */
+    bool adds_first = m->order.bias_first && r->addend != NULL && m->alpha == 1.0f;
+    bool adds_last = r->addend != NULL && !adds_first;
     float tile[TILE], before[TILE], after[TILE];
 
     for (size_t row = 0; row < m->rows; row += NUC_TILE_ROWS) {
