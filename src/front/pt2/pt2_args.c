@@ -87,23 +87,18 @@ static void set_scalar_tensor(const struct arg_reader *r)
     nuc_set_arg_node(r->node, r->im->g, r->index, nuc_add_constant(r->im->g, name, &meta, bytes));
 }
 
-/* An element of as_optional_tensors is {"as_tensor": ...} or {"as_none": ...}. */
-static struct nuc_node *read_element(const struct arg_reader *r, const struct nuc_json *item)
-{
-    if (strcmp(r->value->key, "as_tensors") == 0)
-        return read_tensor(r->im, item);
-    struct nuc_json value = nuc_json_union(item);
-    return strcmp(value.key, "as_none") == 0 ? NULL : read_tensor(r->im, &value);
-}
-
 static void set_tensors(const struct arg_reader *r)
 {
     size_t count = nuc_json_count(r->value);
     struct nuc_node **nodes = nuc_alloc_array(r->im->cx, count, sizeof *nodes);
+    bool are_optional = strcmp(r->value->key, "as_tensors") != 0;
 
     for (size_t i = 0; i < count; i++) {
         struct nuc_json item = nuc_json_item(r->value, i);
-        nodes[i] = read_element(r, &item);
+        /* An element of as_optional_tensors is {"as_tensor": ...} or {"as_none": ...}. */
+        struct nuc_json value = are_optional ? nuc_json_union(&item) : item;
+        if (!are_optional || strcmp(value.key, "as_none") != 0)
+            nodes[i] = read_tensor(r->im, &value);
     }
     nuc_set_arg_nodes(r->node, r->im->g, r->index, nodes, (uint32_t)count);
 }

@@ -54,15 +54,6 @@ static void each_tensor(struct nuc_importer *im, const struct nuc_json *item,
     }
 }
 
-static bool is_among(struct nuc_node *const *values, size_t count, const struct nuc_node *value)
-{
-    size_t i = 0;
-
-    while (i < count && values[i] != value)
-        i++;
-    return i < count;
-}
-
 size_t nuc_outputs_in_part(const struct nuc_importer *im, struct nuc_node **values, size_t count)
 {
     struct nuc_node *input = im->g->first;
@@ -73,7 +64,10 @@ size_t nuc_outputs_in_part(const struct nuc_importer *im, struct nuc_node **valu
             values[kept++] = values[i];
     }
     for (size_t i = 0; i < im->n_cut_reads; i++) {
-        if (!is_among(values, kept, im->cut_reads[i]))
+        size_t at = 0;
+        while (at < kept && values[at] != im->cut_reads[i])
+            at++;
+        if (at == kept)
             values[kept++] = im->cut_reads[i];
     }
     while (kept == 0 && input != NULL && !nuc_is_user_input(input))

@@ -44,32 +44,26 @@ struct payloads {
     struct nuc_index by_target, by_bytes; /* by the first of these */
 };
 
-/* Bytes from the first element to the end of the last one. */
-static size_t extent(const struct nuc_node *node)
-{
-    const struct nuc_meta *m = &node->vals[0];
-
-    return (size_t)(nuc_last_element(m->sizes, node->data->strides, m->rank, 0) + 1) * nuc_dtype_size(m->dtype);
-}
-
 /* Tied tensors begin at the same byte; readers give a file the type of the first tensor in it. */
 static size_t find_file(struct nuc_pt2_writer *w, struct payloads *p, const struct nuc_node *node)
 {
-    struct nuc_span bytes = {node->data->bytes.data, extent(node)};
+    const struct nuc_meta *m = &node->vals[0];
+    /* From the first element to the end of the last one. */
+    const int64_t elements = nuc_last_element(m->sizes, node->data->strides, m->rank, 0) + 1;
+    struct nuc_span bytes = {node->data->bytes.data, (size_t)elements * nuc_dtype_size(m->dtype)};
     bool constant = node->input_kind == NUC_CONSTANT;
     const uint32_t hash = nuc_index_folded((uintptr_t)bytes.data * UINT64_C(0x9e3779b97f4a7c15));
 
     for (struct nuc_index_search s = nuc_index_search(&p->by_bytes, hash); nuc_index_next(&s);) {
         struct payload_file *f = &p->files[s.place];
-        if (bytes.size == 0 || f->bytes.data != bytes.data || f->dtype != node->vals[0].dtype ||
-            f->constant != constant)
+        if (bytes.size == 0 || f->bytes.data != bytes.data || f->dtype != m->dtype || f->constant != constant)
             continue;
         if (f->bytes.size < bytes.size)
             f->bytes.size = bytes.size;
         return s.place;
     }
     size_t number = constant ? p->n_constant_files++ : p->n_files - p->n_constant_files;
-    p->files[p->n_files] = (struct payload_file){bytes, node->vals[0].dtype, constant, number};
+    p->files[p->n_files] = (struct payload_file){bytes, m->dtype, constant, number};
     nuc_index_add(w->cx, &p->by_bytes, hash, (uint32_t)p->n_files);
     return p->n_files++;
 }
@@ -124,16 +118,6 @@ static struct nuc_pieces make_config(struct nuc_context *cx, const struct payloa
 
 /* ---- signature ---- */
 
-static void put_static_input(struct nuc_pt2_writer *w, json_t *spec, const struct payload *payload)
-{
-    const struct nuc_node *n = payload->node;
-
-    nuc_put_name(w->cx, spec, "arg", n->name);
-    nuc_put_string(w->cx, spec, nuc_torch_inputs[n->input_kind].target, payload->target);
-    if (n->input_kind == NUC_BUFFER || n->input_kind == NUC_STATE)
-        nuc_put_bool(w->cx, spec, "persistent", true);
-}
-
 /* Inputs of graph and signature, both in the order of the placeholders, which is that of the payloads, too. */
 static void put_inputs(struct nuc_pt2_writer *w, json_t *signature, const struct payload *payload)
 {
@@ -149,10 +133,14 @@ static void put_inputs(struct nuc_pt2_writer *w, json_t *signature, const struct
         nuc_put_value(w, n->name, &n->vals[0], requires_grad(n));
         json_t *spec = nuc_put_object(w->cx, nuc_put_object(w->cx, w->input_specs.container, NULL),
                                       nuc_torch_inputs[n->input_kind].kind);
-        if (n->input_kind == NUC_USER_INPUT)
+        if (n->input_kind == NUC_USER_INPUT) {
             nuc_put_tensor(w->cx, spec, "arg", n->name);
-        else
-            put_static_input(w, spec, payload++);
+        } else {
+            nuc_put_name(w->cx, spec, "arg", n->name);
+            nuc_put_string(w->cx, spec, nuc_torch_inputs[n->input_kind].target, payload++->target);
+            if (n->input_kind == NUC_BUFFER || n->input_kind == NUC_STATE)
+                nuc_put_bool(w->cx, spec, "persistent", true);
+        }
         nuc_json_member_done(w->cx, &w->input_specs);
     }
 }

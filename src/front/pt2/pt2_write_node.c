@@ -178,15 +178,6 @@ static const struct nuc_node *item_reader(const struct nuc_node *tuple, uint32_t
     return NULL;
 }
 
-static const char *unread_name(struct nuc_pt2_writer *w, const struct nuc_node *tuple, uint32_t index)
-{
-    const char *name = nuc_format(w->cx, "%s_unused_%u", tuple->name, (unsigned)index);
-
-    while (nuc_find_node(w->g, name) != NULL)
-        name = nuc_format(w->cx, "%s_", name);
-    return name;
-}
-
 /* Items of a tuple are named after the nodes that read them, which the archive does not hold. */
 static void put_items(struct nuc_pt2_writer *w, json_t *outputs, const struct nuc_node *node)
 {
@@ -196,7 +187,9 @@ static void put_items(struct nuc_pt2_writer *w, json_t *outputs, const struct nu
         outputs = nuc_put_array(w->cx, nuc_put_object(w->cx, outputs, NULL), "as_tensors");
     for (uint32_t i = 0; i < node->n_vals; i++) {
         const struct nuc_node *reader = item_reader(node, i);
-        const char *name = reader == NULL ? unread_name(w, node, i) : reader->name;
+        const char *name = reader != NULL ? reader->name : nuc_format(w->cx, "%s_unused_%u", node->name, (unsigned)i);
+        while (reader == NULL && nuc_find_node(w->g, name) != NULL)
+            name = nuc_format(w->cx, "%s_", name);
         if (is_list)
             nuc_put_name(w->cx, outputs, NULL, name);
         else

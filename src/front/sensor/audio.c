@@ -298,17 +298,6 @@ static struct nuc_node *cosines_of(struct nuc_front_end *f, const struct audio *
 
 /* ---- the operator ---- */
 
-/*
- * A sum in integers, of a frame that is not shifted, is the real one times `unit`: the window and the weights are in
- * units of 2^-15, the spectrum is divided by the length, and squares by 2^12.
- */
-static double unit_of(const struct audio *a, const struct bands *b)
-{
-    const double of_bin = 32768.0 * 32768.0 / ((double)a->fft * a->full_scale), of_weight = INT16_MAX / b->most;
-
-    return a->power == 2 ? of_bin * of_bin / 4096 * of_weight : of_bin * of_weight;
-}
-
 static void set_numbers(const struct audio *a, double unit, int64_t *n)
 {
     const double of_log[] = {[LOG_LN] = log(2), [LOG_10] = log10(2), [LOG_DB] = 20 * log10(2) / (double)a->power};
@@ -357,7 +346,12 @@ static struct nuc_node *build(struct nuc_front_end *f, const struct nuc_json *de
     struct nuc_node *samples = rows_of(f, &a);
     struct nuc_node *window = window_of(f, &a), *table = table_of(f, a.fft);
     bands_of(f, description, &a, &b, &weights, &bands);
-    const double unit = unit_of(&a, &b);
+    /*
+     * A sum in integers, of a frame that is not shifted, is the real one times `unit`: the window and the weights are
+     * in units of 2^-15, the spectrum is divided by the length, and squares by 2^12.
+     */
+    const double of_bin = 32768.0 * 32768.0 / ((double)a.fft * a.full_scale), of_weight = INT16_MAX / b.most;
+    const double unit = a.power == 2 ? of_bin * of_bin / 4096 * of_weight : of_bin * of_weight;
     set_numbers(&a, unit, numbers);
     if (numbers[NUC_FEATURE_MULTIPLIER] == INT32_MAX || !nuc_features_read(numbers, NUC_FEATURE_NUMBERS, &check))
         nuc_json_fail(description, NUC_UNSUPPORTED, "has numbers of another size than 32 bits can express");

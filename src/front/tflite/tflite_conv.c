@@ -101,22 +101,13 @@ static const struct nuc_lt_tensor *weights_of(const struct nuc_ti *ti, uint32_t 
     return w;
 }
 
-/* [O, KH, KW, I] as [O, I, KH, KW] in the same bytes. */
-static struct nuc_node *conv_weights(struct nuc_ti *ti, const struct nuc_lt_tensor *w)
+/* [O, KH, KW, I] as [O, I, KH, KW] in the same bytes; depthwise [1, KH, KW, O] as [O, 1, KH, KW]. */
+static struct nuc_node *conv_weights(struct nuc_ti *ti, const struct nuc_lt_tensor *w, bool depthwise)
 {
-    int64_t sizes[4] = {w->shape[0], w->shape[3], w->shape[1], w->shape[2]}, strides[NUC_MAX_RANK];
-    struct nuc_meta meta = nuc_meta_make(w->dtype, sizes, 4);
-
-    nuc_set_channels_last(&meta);
-    nuc_dense_strides(&meta, strides);
-    return nuc_ti_constant(ti, w, &meta, strides, 0);
-}
-
-/* [1, KH, KW, O] as [O, 1, KH, KW]. */
-static struct nuc_node *depthwise_weights(struct nuc_ti *ti, const struct nuc_lt_tensor *w)
-{
-    int64_t sizes[4] = {w->shape[3], 1, w->shape[1], w->shape[2]};
-    int64_t strides[4] = {1, 1, (int64_t)w->shape[2] * w->shape[3], w->shape[3]};
+    int64_t out = w->shape[depthwise ? 3 : 0], in = depthwise ? 1 : w->shape[3];
+    int64_t row = (int64_t)w->shape[2] * w->shape[3];
+    int64_t sizes[4] = {out, in, w->shape[1], w->shape[2]};
+    int64_t strides[4] = {depthwise ? 1 : w->shape[1] * row, 1, row, w->shape[3]};
     struct nuc_meta meta = nuc_meta_make(w->dtype, sizes, 4);
 
     nuc_set_channels_last(&meta);
@@ -149,8 +140,7 @@ void nuc_ti_conv(struct nuc_ti *ti)
     int64_t groups = count_groups(ti, x, w);
     if (!is_even(&p))
         real = pad_image(ti, real, &p, 0, x);
-    struct nuc_node *weights = depthwise ? depthwise_weights(ti, w) : conv_weights(ti, w);
-    weights = with_rounded_product(ti, 0, weights);
+    struct nuc_node *weights = with_rounded_product(ti, 0, conv_weights(ti, w, depthwise));
     struct nuc_node *bias = bias_of(ti, 2, x, w, depthwise ? w->shape[3] : w->shape[0]);
     const int64_t padding[2] = {p.h.before, p.w.before};
     struct nuc_node *conv = nuc_ti_emit(ti, NUC_OP_CONV2D,

@@ -21,25 +21,20 @@ static enum nuc_op graph_op(const struct nuc_ti *ti)
 
 /* ---- two operands ---- */
 
-/* torch's division of integers is a real one, LiteRT's drops the fraction. */
-static struct nuc_node *divided(struct nuc_ti *ti, struct nuc_node *x, struct nuc_node *y)
-{
-    struct nuc_node *node = nuc_ti_call(ti, NUC_OP_DIV_MODE, x);
-
-    nuc_set_arg_node(node, ti->g, NUC_OTHER, y);
-    nuc_set_arg_string(node, NUC_ARG(DIV_MODE, rounding_mode), "trunc");
-    return nuc_ti_infer(ti, node);
-}
-
 void nuc_ti_binary(struct nuc_ti *ti)
 {
     enum nuc_ti_form form = nuc_ti_common_form(ti, 2);
     struct nuc_node *x = nuc_ti_broadcast(ti, 0, form), *y = nuc_ti_broadcast(ti, 1, form), *node;
 
-    if (ti->op->code == NUC_LT_DIV && nuc_ti_is_index(nuc_ti_out(ti)))
-        node = divided(ti, x, y);
-    else
+    if (ti->op->code == NUC_LT_DIV && nuc_ti_is_index(nuc_ti_out(ti))) {
+        /* torch's division of integers is a real one, LiteRT's drops the fraction. */
+        node = nuc_ti_call(ti, NUC_OP_DIV_MODE, x);
+        nuc_set_arg_node(node, ti->g, NUC_OTHER, y);
+        nuc_set_arg_string(node, NUC_ARG(DIV_MODE, rounding_mode), "trunc");
+        node = nuc_ti_infer(ti, node);
+    } else {
         node = nuc_ti_emit(ti, graph_op(ti), NUC_ARGS(x, y));
+    }
     /* No kernel clips a product: LiteRT clips it after it was rounded. */
     if (ti->op->code == NUC_LT_MUL && ti->was_uint8 != NULL && ti->op->options.arith.activation != NUC_LT_ACT_NONE)
         node = nuc_ti_settle(ti, node, nuc_ti_out(ti));

@@ -196,16 +196,6 @@ static struct nuc_ti_cut cut_of(const struct nuc_ti *ti, uint32_t i, int64_t siz
                                whole_end ? past : clipped(end, size, step), step};
 }
 
-/* Axes that the entries from `i` on stand for. */
-static uint32_t axes_after(const struct nuc_ti *ti, uint32_t i, uint32_t count)
-{
-    uint32_t n = 0;
-
-    for (; i < count; i++)
-        n += (ti->op->options.strided_slice.new_axis_mask >> i & 1) == 0;
-    return n;
-}
-
 bool nuc_ti_strided_cuts(const struct nuc_ti *ti, struct nuc_ti_cut *cuts)
 {
     const struct nuc_lt_tensor *x = nuc_ti_in(ti, 0);
@@ -219,7 +209,9 @@ bool nuc_ti_strided_cuts(const struct nuc_ti *ti, struct nuc_ti_cut *cuts)
     for (uint32_t d = 0; d < x->rank; d++)
         cuts[d] = (struct nuc_ti_cut){0, x->shape[d], 1};
     for (uint32_t i = 0; i < count; i++) {
-        uint32_t later = axes_after(ti, i + 1, count);
+        uint32_t later = 0; /* axes that the entries behind stand for */
+        for (uint32_t k = i + 1; k < count; k++)
+            later += (o->strided_slice.new_axis_mask >> k & 1) == 0;
         if (o->strided_slice.ellipsis_mask >> i & 1) {
             axis = later <= x->rank && x->rank - later > axis ? x->rank - later : axis;
             continue;

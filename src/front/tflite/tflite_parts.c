@@ -20,15 +20,6 @@ static uint32_t axis_of(const struct nuc_ti *ti, int64_t axis, uint32_t rank)
     return (uint32_t)from_front;
 }
 
-static uint32_t axis_operand(const struct nuc_ti *ti, uint32_t i, uint32_t rank)
-{
-    int64_t axis;
-
-    if (nuc_ti_integers(ti, i, 1, &axis) != 1)
-        nuc_ti_fail(ti, "operand %u must be one axis", i);
-    return axis_of(ti, axis, rank);
-}
-
 /* ---- blocks ---- */
 
 static int64_t block_of(const struct nuc_ti *ti)
@@ -177,11 +168,14 @@ void nuc_ti_split(struct nuc_ti *ti)
 {
     uint32_t data = ti->op->code == NUC_LT_SPLIT ? 1 : 0;
     const struct nuc_lt_tensor *x = nuc_ti_in(ti, data);
-    uint32_t axis = axis_operand(ti, data == 1 ? 0 : 2, x->rank);
+    int64_t wanted;
+
+    if (nuc_ti_integers(ti, data == 1 ? 0 : 2, 1, &wanted) != 1)
+        nuc_ti_fail(ti, "operand %u must be one axis", data == 1 ? 0u : 2u);
+    uint32_t axis = axis_of(ti, wanted, x->rank);
     enum nuc_ti_form form = nuc_ti_form_of(ti, data);
     struct nuc_node *real = nuc_ti_real(ti, data, form);
     int64_t begin = 0, dim = nuc_ti_dim(form, axis);
-
     for (uint32_t k = 0; k < ti->op->n_outputs; k++) {
         if (result(ti, k)->rank != x->rank)
             nuc_ti_fail(ti, "the result '%s' has %u dimensions", result(ti, k)->name, result(ti, k)->rank);

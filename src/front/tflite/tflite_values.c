@@ -249,23 +249,15 @@ static struct nuc_node *constant_operand(struct nuc_ti *ti, const struct nuc_lt_
     return nuc_ti_constant(ti, t, &meta, strides, channel);
 }
 
-/* Elements that the quantization has one scale for before the next one's: 1 and more. */
-static size_t elements_per_scale(const struct nuc_lt_tensor *t)
-{
-    size_t inner = 1;
-
-    for (uint32_t d = (uint32_t)t->quant.axis + 1; t->quant.count > 1 && d < t->rank; d++)
-        inner *= (size_t)t->shape[d];
-    return inner;
-}
-
 /* scale * (q - zero point), rounded once, as LiteRT's DEQUANTIZE and hybrid kernels have it. */
 struct nuc_span nuc_ti_as_floats(const struct nuc_ti *ti, const struct nuc_lt_tensor *t)
 {
-    size_t count = (size_t)nuc_ti_held(t), inner = elements_per_scale(t);
+    const struct nuc_lt_quant *q = &t->quant;
+    size_t count = (size_t)nuc_ti_held(t), inner = 1; /* elements of one scale before the next one's */
     float *values = nuc_alloc_array(ti->cx, count, sizeof *values);
 
-    const struct nuc_lt_quant *q = &t->quant;
+    for (uint32_t d = (uint32_t)q->axis + 1; q->count > 1 && d < t->rank; d++)
+        inner *= (size_t)t->shape[d];
     if (q->count > 1 && (q->axis < 0 || q->axis >= (int64_t)t->rank || t->shape[q->axis] != (int64_t)q->count))
         nuc_ti_fail(ti, "constant '%s' has %u scales, which belong to none of its dimensions", t->name, q->count);
     for (uint32_t k = 0; k < q->count; k++) {
