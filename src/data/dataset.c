@@ -22,16 +22,6 @@ static struct nuc_dataset *new_dataset(struct nuc_context *cx, const struct nuc_
     return d;
 }
 
-/* The bytes of a file, which are frames one after the other. */
-static struct nuc_arrays read_raw(struct nuc_context *cx, const char *path)
-{
-    const struct nuc_span file = nuc_read_file(cx, path);
-    const struct nuc_array bytes = {
-        .name = "frame", .dtype = NUC_U8, .rank = 1, .shape = {(int64_t)file.size}, .data = file};
-
-    return (struct nuc_arrays){1, nuc_copy(cx, &bytes, sizeof bytes)};
-}
-
 struct nuc_dataset *nuc_dataset_read(struct nuc_context *cx, const struct nuc_options *options, const char *path)
 {
     struct nuc_dataset *d = nuc_dataset_of_recordings(cx, path);
@@ -44,7 +34,15 @@ struct nuc_dataset *nuc_dataset_read(struct nuc_context *cx, const struct nuc_op
             nuc_expect_file(cx, path, NUC_FILE_DATA);
         d = new_dataset(cx, options, path);
         d->is_raw = is_raw;
-        d->arrays = is_raw ? read_raw(cx, path) : nuc_read_arrays(cx, path);
+        if (is_raw) {
+            /* The bytes of a file, which are frames one after the other. */
+            const struct nuc_span file = nuc_read_file(cx, path);
+            const struct nuc_array bytes = {
+                .name = "frame", .dtype = NUC_U8, .rank = 1, .shape = {(int64_t)file.size}, .data = file};
+            d->arrays = (struct nuc_arrays){1, nuc_copy(cx, &bytes, sizeof bytes)};
+        } else {
+            d->arrays = nuc_read_arrays(cx, path);
+        }
     }
     d->options = options;
     return d;

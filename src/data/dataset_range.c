@@ -98,23 +98,17 @@ static void calibrated_range(const struct nuc_dataset *d, size_t i, double *leas
     *most = known ? d->metadata->inputs[i].most : (double)NAN;
 }
 
-static size_t step_of(const struct nuc_dataset *d)
-{
-    size_t values = 0, most;
-
-    for (size_t i = 0; i < d->n_inputs; i++)
-        values += d->inputs[i].bytes / sizeof(float);
-    most = d->images != NULL ? MOST_IMAGES / d->per_sample : MOST_VALUES / (values + 1);
-    most = most == 0 ? 1 : most;
-    return (d->n_samples + most - 1) / most;
-}
-
 void nuc_dataset_look(struct nuc_dataset *d)
 {
     struct nuc_context *cx = d->cx;
     const void **inputs = nuc_alloc_array(cx, d->n_inputs, sizeof(void *));
-    size_t step = step_of(d);
+    size_t values = 1;
 
+    for (size_t i = 0; i < d->n_inputs; i++)
+        values += d->inputs[i].bytes / sizeof(float);
+    size_t looks = d->images != NULL ? MOST_IMAGES / d->per_sample : MOST_VALUES / values;
+    looks = looks == 0 ? 1 : looks;
+    size_t step = (d->n_samples + looks - 1) / looks;
     d->ranges = nuc_alloc_array(cx, d->n_inputs, sizeof *d->ranges);
     d->n_looked_at = d->n_calibrated_with = 0;
     for (size_t i = 0; i < d->n_inputs; i++)

@@ -123,14 +123,6 @@ static size_t count_of(const struct nuc_metadata *m, const struct section *s)
     return *(const size_t *)((const char *)m + s->count_at);
 }
 
-static const char *items_of(const struct nuc_metadata *m, const struct section *s)
-{
-    const char *items;
-
-    memcpy(&items, (const char *)m + s->items_at, sizeof items);
-    return items;
-}
-
 static char *make_items(struct nuc_context *cx, struct nuc_metadata *m, const struct section *s, size_t count)
 {
     char *items = nuc_alloc_array(cx, count, s->item_size);
@@ -218,7 +210,8 @@ void nuc_metadata_put(struct nuc_context *cx, const struct nuc_metadata *m, json
     nuc_put_int(cx, tree, "schema", SCHEMA);
     for (size_t k = 0; k < COUNT(sections); k++) {
         const struct section *s = &sections[k];
-        const char *items = items_of(m, s);
+        const char *items;
+        memcpy(&items, (const char *)m + s->items_at, sizeof items);
         /* Inputs and outputs are said also where there are none. */
         json_t *list = s->is_list && (k < 2 || count_of(m, s) > 0) ? nuc_put_array(cx, tree, s->key) : NULL;
         for (size_t i = 0; i < count_of(m, s); i++) {

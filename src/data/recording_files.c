@@ -135,17 +135,12 @@ static bool is_blank(char c)
     return c == ' ' || c == '\t' || c == '\r';
 }
 
-static bool is_digit(char c)
-{
-    return c >= '0' && c <= '9';
-}
-
 /* Digits, whatever a locale says of them; beyond 18 of them only their place counts. */
 static bool read_digits(struct csv *c, double *value, int *places)
 {
     const char *begin = c->at;
 
-    for (; c->at < c->end && is_digit(*c->at); c->at++) {
+    for (; c->at < c->end && *c->at >= '0' && *c->at <= '9'; c->at++) {
         *value = *value * 10 + (*c->at - '0');
         (*places)++;
     }

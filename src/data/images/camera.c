@@ -216,15 +216,6 @@ static uint8_t byte_of(float v)
     return (uint8_t)(v < 0 ? 0 : v > 255 ? 255 : v + 0.5f);
 }
 
-/* As libjpeg computes them, of the sum of two pixels. */
-static void colours_of(const uint8_t rgb[6], uint8_t *u, uint8_t *v)
-{
-    const int32_t r = rgb[0] + rgb[3], g = rgb[1] + rgb[4], b = rgb[2] + rgb[5], half = 128 << 17;
-
-    *u = (uint8_t)((-11059 * r - 21709 * g + 32768 * b + half + 65535) >> 17);
-    *v = (uint8_t)((32768 * r - 27439 * g - 5329 * b + half + 65535) >> 17);
-}
-
 /* Two pixels, of which the second may be left out where the format has no pairs. */
 static void write_pixels(enum nuc_pixel_format pixels, const uint8_t rgb[6], size_t count, uint8_t *out)
 {
@@ -232,7 +223,10 @@ static void write_pixels(enum nuc_pixel_format pixels, const uint8_t rgb[6], siz
 
     if (luma_first || pixels == NUC_PIXELS_UYVY) {
         uint8_t *luma = out + !luma_first, *colour = out + luma_first;
-        colours_of(rgb, &colour[0], &colour[2]);
+        /* As libjpeg computes them, of the sum of two pixels. */
+        const int32_t r = rgb[0] + rgb[3], g = rgb[1] + rgb[4], b = rgb[2] + rgb[5], half = 128 << 17;
+        colour[0] = (uint8_t)((-11059 * r - 21709 * g + 32768 * b + half + 65535) >> 17);
+        colour[2] = (uint8_t)((32768 * r - 27439 * g - 5329 * b + half + 65535) >> 17);
         luma[0] = nuc_luma(rgb[0], rgb[1], rgb[2]);
         luma[2] = nuc_luma(rgb[3], rgb[4], rgb[5]);
         return;

@@ -58,16 +58,6 @@ static const uint8_t *read_pixels(struct nuc_context *cx, const char *where, con
     return out;
 }
 
-static void normalize(const struct nuc_image_format *f, float *out)
-{
-    size_t area = (size_t)f->height * f->width;
-
-    for (uint32_t c = 0; c < f->channels; c++) {
-        for (size_t i = 0; i < area; i++, out++)
-            *out = (*out / 255.0f - f->mean[c]) / f->std[c];
-    }
-}
-
 void nuc_decode_image(struct nuc_context *cx, const char *where, struct nuc_span bytes,
                       const struct nuc_image_format *format, float *out)
 {
@@ -79,7 +69,10 @@ void nuc_decode_image(struct nuc_context *cx, const char *where, struct nuc_span
     struct nuc_pixels pixels = {file->height, file->width, format->channels, values};
     struct nuc_scaler scaler = nuc_scaler_make(cx, file->height, file->width, format);
     nuc_scale(&scaler, &pixels, format, out);
-    normalize(format, out);
+    for (uint32_t c = 0; c < format->channels; c++) {
+        for (size_t i = 0; i < (size_t)format->height * format->width; i++, out++)
+            *out = (*out / 255.0f - format->mean[c]) / format->std[c];
+    }
     nuc_pop_arena(cx, outer);
 }
 
