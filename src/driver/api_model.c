@@ -132,15 +132,6 @@ bool nuc_model_is_quantized(const struct nuc_model *m)
     return m->calibrated;
 }
 
-static const struct nuc_node *user_input(const struct nuc_model *m, size_t index)
-{
-    for (const struct nuc_node *n = m->graph->first; n != NULL; n = n->next) {
-        if (nuc_is_user_input(n) && index-- == 0)
-            return n;
-    }
-    return NULL;
-}
-
 static const struct nuc_arg *results(const struct nuc_model *m)
 {
     return &nuc_output_node(m->graph)->args[NUC_ARG(OUTPUT, values)];
@@ -162,8 +153,10 @@ size_t nuc_model_n_outputs(const struct nuc_model *m)
 
 enum nuc_status nuc_model_input(const struct nuc_model *m, size_t index, struct nuc_tensor_info *out)
 {
-    const struct nuc_node *n = user_input(m, index);
+    const struct nuc_node *n = m->graph->first;
 
+    for (size_t left = index; n != NULL && !(nuc_is_user_input(n) && left-- == 0);)
+        n = n->next;
     if (n == NULL)
         return NUC_BAD_USAGE;
     nuc_fill_tensor_info(n->name, &n->vals[0], out);

@@ -66,15 +66,6 @@ static struct nuc_meta image_outside(const struct nuc_meta *inside)
     return nuc_meta_make(inside->dtype, sizes, 4);
 }
 
-static struct nuc_node *first_call(const struct nuc_graph *g)
-{
-    struct nuc_node *n = g->first;
-
-    while (nuc_is_placeholder(n))
-        n = n->next;
-    return n;
-}
-
 bool nuc_is_from_litert(const struct nuc_job *j)
 {
     return j->m->io != NULL;
@@ -88,7 +79,9 @@ void nuc_present_boundary(struct nuc_job *j)
     for (struct nuc_node *n = m->graph->first; nuc_is_placeholder(n); n = n->next) {
         if (n->input_kind == NUC_USER_INPUT && nuc_is_image_input(m, index++)) {
             struct nuc_graph *g = m->graph;
-            struct nuc_node *before = first_call(g);
+            struct nuc_node *before = n;
+            while (nuc_is_placeholder(before))
+                before = before->next;
             const struct nuc_meta inside = n->vals[0], outside = image_outside(&inside);
             nuc_set_val(g, n, &outside);
             if (n->n_users == 0)
@@ -191,18 +184,6 @@ void nuc_quantize_io(struct nuc_job *j)
 
 enum { CONSTANTS_EACH = 5 };
 
-/* Names and order as ExecuTorch's quantize_io_pass leaves them. */
-static void add_constants(struct nuc_context *cx, const char *kind, uint32_t index, const struct nuc_quant *q,
-                          struct nuc_constant_method *out)
-{
-    out[0] = (struct nuc_constant_method){nuc_format(cx, "%s%u_scale", kind, index), true, {.f = q->scale}};
-    out[1] = (struct nuc_constant_method){nuc_format(cx, "%s%u_zp", kind, index), false, {.i = q->zero_point}};
-    out[2] = (struct nuc_constant_method){nuc_format(cx, "%s%u_quant_min", kind, index), false, {.i = q->quant_min}};
-    out[3] = (struct nuc_constant_method){nuc_format(cx, "%s%u_quant_max", kind, index), false, {.i = q->quant_max}};
-    out[4] = (struct nuc_constant_method){
-        nuc_format(cx, "%s%u_dtype", kind, index), false, {.i = nuc_scalar_type(q->dtype)}};
-}
-
 void nuc_add_io_constants(const struct nuc_model *m, struct nuc_program_options *o)
 {
     struct nuc_context *cx = m->c->cx;
@@ -217,7 +198,15 @@ void nuc_add_io_constants(const struct nuc_model *m, struct nuc_program_options 
         const struct nuc_quant *q = input ? io->inputs[index] : io->outputs[index];
         if (q == NULL)
             continue;
-        add_constants(cx, input ? "input" : "output", index, q, numbers + o->n_numbers);
+        /* Names and order as ExecuTorch's quantize_io_pass leaves them. */
+        const char *of = nuc_format(cx, "%s%u", input ? "input" : "output", index);
+        const struct nuc_constant_method own[CONSTANTS_EACH] = {
+            {nuc_format(cx, "%s_scale", of), true, {.f = q->scale}},
+            {nuc_format(cx, "%s_zp", of), false, {.i = q->zero_point}},
+            {nuc_format(cx, "%s_quant_min", of), false, {.i = q->quant_min}},
+            {nuc_format(cx, "%s_quant_max", of), false, {.i = q->quant_max}},
+            {nuc_format(cx, "%s_dtype", of), false, {.i = nuc_scalar_type(q->dtype)}}};
+        memcpy(numbers + o->n_numbers, own, sizeof own);
         o->n_numbers += CONSTANTS_EACH;
     }
 }

@@ -256,19 +256,14 @@ static const char *map_text(struct nuc_context *cx, const struct nuc_memory_map 
     return nuc_text_string(&text);
 }
 
-static bool is_svg(const char *path)
-{
-    size_t length = strlen(path);
-
-    return length > 4 && strcmp(path + length - 4, ".svg") == 0;
-}
-
 void nuc_write_memory_map(const struct nuc_job *j)
 {
     const char *path = j->m->settings->o.memory_map;
+    size_t length = path != NULL ? strlen(path) : 0;
+    bool is_svg = length > 4 && strcmp(path + length - 4, ".svg") == 0;
 
     if (path != NULL)
-        nuc_write_text(j->c->cx, path, map_text(j->c->cx, j->made.memory, is_svg(path) ? NUC_MAP_SVG : NUC_MAP_TEXT));
+        nuc_write_text(j->c->cx, path, map_text(j->c->cx, j->made.memory, is_svg ? NUC_MAP_SVG : NUC_MAP_TEXT));
 }
 
 void nuc_check_memory_budget(const struct nuc_job *j)

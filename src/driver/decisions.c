@@ -85,15 +85,6 @@ static int by_value(const void *a, const void *b)
     return (x > y) - (x < y);
 }
 
-/* The least number that at least this share of them does not exceed. */
-static float quantile_of(float *scores, size_t n, double share)
-{
-    const double place = ceil(share * (double)n);
-
-    qsort(scores, n, sizeof *scores, by_value);
-    return scores[place < 1 ? 0 : place > (double)n ? n - 1 : (size_t)place - 1];
-}
-
 /* Scores of all samples, by the quantized model's values. */
 static float *score_samples(struct nuc_job *j, const struct nuc_decision_rule *d)
 {
@@ -136,7 +127,11 @@ void nuc_note_threshold(struct nuc_job *j)
     nuc_dataset_bind_model(j->samples, j->m);
     struct nuc_sub_arena *work = nuc_enter_sub_arena(j->c->cx);
     float *scores = score_samples(j, d);
-    d->threshold = quantile_of(scores, j->samples->n_samples, (double)d->quantile);
+    /* The least number that at least this share of them does not exceed. */
+    const size_t n = j->samples->n_samples;
+    const double place = ceil((double)d->quantile * (double)n);
+    qsort(scores, n, sizeof *scores, by_value);
+    d->threshold = scores[place < 1 ? 0 : place > (double)n ? n - 1 : (size_t)place - 1];
     nuc_leave_sub_arena(j->c->cx, work);
     nuc_free_sub_arena(work);
     nuc_close_samples(j, memory);

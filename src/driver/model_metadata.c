@@ -149,14 +149,6 @@ const struct nuc_decision_rule *nuc_note_imported(struct nuc_model *m)
 
 /* ---- calibrated ---- */
 
-static void note_classes(struct nuc_seen *seen, const struct nuc_dataset *samples)
-{
-    if (samples->images->classes == NULL)
-        return;
-    seen->classes = nuc_class_folder_names(samples);
-    seen->n_classes = samples->images->n_classes;
-}
-
 void nuc_note_calibrated(struct nuc_model *prepared, const struct nuc_dataset *samples)
 {
     const struct nuc_image_format *format = &samples->format;
@@ -177,7 +169,10 @@ void nuc_note_calibrated(struct nuc_model *prepared, const struct nuc_dataset *s
     }
     if (samples->images == NULL)
         return;
-    note_classes(seen, samples);
+    if (samples->images->classes != NULL) {
+        seen->classes = nuc_class_folder_names(samples);
+        seen->n_classes = samples->images->n_classes;
+    }
     if (samples->camera != NULL)
         return;
     struct nuc_image_metadata *images = nuc_alloc(samples->cx, sizeof *images);
@@ -263,20 +258,6 @@ static int by_text(const void *a, const void *b)
     return strcmp(*(const char *const *)a, *(const char *const *)b);
 }
 
-/* Two classes of one name are one for who reads results. */
-static void check_different(struct nuc_context *cx, struct class_list list)
-{
-    const char **sorted = nuc_alloc_array(cx, list.count, sizeof *sorted);
-
-    if (list.count > 0)
-        memcpy(sorted, list.names, list.count * sizeof *sorted);
-    qsort(sorted, list.count, sizeof *sorted, by_text);
-    for (size_t i = 1; i < list.count; i++) {
-        if (strcmp(sorted[i - 1], sorted[i]) == 0)
-            nuc_fail(cx, NUC_BAD_USAGE, "--classes names '%.40s' twice: give each class a name of its own", sorted[i]);
-    }
-}
-
 /* Names that options give have to be of an output. */
 static void check_classes(const struct nuc_model *m, size_t count)
 {
@@ -287,9 +268,18 @@ static void check_classes(const struct nuc_model *m, size_t count)
 
 void nuc_check_given_classes(const struct nuc_model *m)
 {
+    struct nuc_context *cx = m->c->cx;
     struct class_list list = given_classes(m);
+    const char **sorted = nuc_alloc_array(cx, list.count, sizeof *sorted);
 
-    check_different(m->c->cx, list);
+    /* Two classes of one name are one for who reads results. */
+    if (list.count > 0)
+        memcpy(sorted, list.names, list.count * sizeof *sorted);
+    qsort(sorted, list.count, sizeof *sorted, by_text);
+    for (size_t i = 1; i < list.count; i++) {
+        if (strcmp(sorted[i - 1], sorted[i]) == 0)
+            nuc_fail(cx, NUC_BAD_USAGE, "--classes names '%.40s' twice: give each class a name of its own", sorted[i]);
+    }
     if (!nuc_waits_for_stream(m))
         check_classes(m, list.count);
 }

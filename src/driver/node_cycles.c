@@ -69,22 +69,17 @@ static void add_kernel(struct attribution *a, const struct nuc_profile_row *row)
 
 /* ---- the CPU ---- */
 
-/* An int8 operator is made of the quantize node behind an operator; what quantizes is that node itself. */
-static const struct nuc_node *owner_of(const struct nuc_node *instruction, const struct nuc_node *made_of)
-{
-    const struct nuc_node *n = made_of;
-
-    while (n != NULL && !nuc_is_operator(n) && !(nuc_is_quantization(n) && nuc_is_quantization(instruction)))
-        n = nuc_arg_node(n, NUC_SELF);
-    return n != NULL && n->partition < 0 ? n : NULL;
-}
-
 static void add_operator(struct attribution *a, const struct nuc_profile_row *row, const struct nuc_node *instruction)
 {
     const struct nuc_node *made_of =
         instruction != NULL && instruction->origin > 0 ? a->by_id[instruction->origin - 1] : NULL;
-    const struct nuc_node *owner = instruction != NULL ? owner_of(instruction, made_of) : NULL;
+    const struct nuc_node *owner = made_of;
 
+    /* An int8 operator is made of the quantize node behind an operator; what quantizes is that node itself. */
+    while (owner != NULL && !nuc_is_operator(owner) &&
+           !(nuc_is_quantization(owner) && nuc_is_quantization(instruction)))
+        owner = nuc_arg_node(owner, NUC_SELF);
+    owner = owner != NULL && owner->partition < 0 ? owner : NULL;
     a->owners[row->instruction] = owner;
     if (owner != NULL)
         a->of[owner->id] += row->cycles;
@@ -244,26 +239,6 @@ static void lower(struct nuc_context *cx, void *arg)
     l->lowered = nuc_advance(l->partitioned, NUC_STAGE_DELEGATE, l->last);
 }
 
-static void take_strips(struct nuc_explanation *e, const struct nuc_program_report *r)
-{
-    e->plain_arena = r->plain_arena;
-    e->least_arena = r->least_arena;
-    e->n_strips = (uint32_t)r->n_strips;
-    e->n_strip_stages = (uint32_t)r->n_strip_stages;
-    e->strip_cycles = r->strip_cycles;
-}
-
-static void list_states(struct nuc_explanation *e, const struct nuc_graph *g)
-{
-    const struct nuc_states states = nuc_states_of(g);
-
-    e->states = nuc_alloc_array(e->cx, states.count, sizeof *e->states);
-    for (uint32_t i = 0; i < states.count; i++) {
-        const struct nuc_node *n = states.nodes[i];
-        e->states[e->n_states++] = (struct nuc_explain_state){nuc_strdup(e->cx, n->target), nuc_bytes(&n->vals[0])};
-    }
-}
-
 struct nuc_explanation *nuc_explain_lowered(struct nuc_model *m, const struct nuc_model *lowered,
                                             const struct nuc_explain_cycles *cycles)
 {
@@ -284,9 +259,20 @@ struct nuc_explanation *nuc_explain_lowered(struct nuc_model *m, const struct nu
     }
     nuc_count_int8(e->n_on_cpu, e->n_operators - e->n_delegated);
     e->stream = m->stream;
-    list_states(e, lowered != NULL ? lowered->graph : m->graph);
-    if (lowered != NULL)
-        take_strips(e, &lowered->lowered->report);
+    const struct nuc_states states = nuc_states_of(lowered != NULL ? lowered->graph : m->graph);
+    e->states = nuc_alloc_array(e->cx, states.count, sizeof *e->states);
+    for (uint32_t i = 0; i < states.count; i++) {
+        const struct nuc_node *n = states.nodes[i];
+        e->states[e->n_states++] = (struct nuc_explain_state){nuc_strdup(e->cx, n->target), nuc_bytes(&n->vals[0])};
+    }
+    if (lowered == NULL)
+        return e;
+    const struct nuc_program_report *r = &lowered->lowered->report;
+    e->plain_arena = r->plain_arena;
+    e->least_arena = r->least_arena;
+    e->n_strips = (uint32_t)r->n_strips;
+    e->n_strip_stages = (uint32_t)r->n_strip_stages;
+    e->strip_cycles = r->strip_cycles;
     return e;
 }
 

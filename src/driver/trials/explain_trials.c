@@ -29,17 +29,6 @@ struct attempt {
     struct figures found;
 };
 
-static int64_t values_per_run(const struct nuc_graph *g)
-{
-    int64_t values = 1;
-
-    for (const struct nuc_node *n = g->first; n != NULL; n = n->next) {
-        for (uint32_t i = 0; i < n->n_vals && nuc_is_call(n); i++)
-            values += nuc_elements(&n->vals[i]);
-    }
-    return values;
-}
-
 /*
  * Of the worst float output, as compile prints it of held-out samples; NaN: not measured. Where the figure of what it
  * is compared with is that of its lowest samples, it is, too.
@@ -132,30 +121,14 @@ static void find_places(const struct nuc_trying *t, const struct nuc_options *o,
     }
 }
 
-/* The options of the model with one more change of its source. */
-static void add_rewrite(struct nuc_context *cx, struct nuc_options *o, const char *name)
-{
-    const char **list = nuc_alloc_array(cx, o->n_rewrites + 1, sizeof(char *));
-
-    if (o->n_rewrites > 0)
-        memcpy(list, o->rewrites, o->n_rewrites * sizeof(char *));
-    list[o->n_rewrites++] = name;
-    o->rewrites = list;
-}
-
 /* ---- all trials ---- */
-
-/* Less by a hundredth of what it was, so that noise of the estimate is no advice. */
-static uint64_t saved(uint64_t cycles, uint64_t than)
-{
-    return cycles < than - than / 100 ? than - cycles : 0;
-}
 
 static void take_figures(struct nuc_explain_trial *trial, const struct figures *found, uint64_t than)
 {
     trial->than_cycles = than;
     trial->cycles = found->cycles;
-    trial->saved_cycles = saved(found->cycles, than);
+    /* Less by a hundredth of what it was, so that noise of the estimate is no advice. */
+    trial->saved_cycles = found->cycles < than - than / 100 ? than - found->cycles : 0;
     trial->n_on_cpu = found->n_on_cpu;
     trial->n_partitions = found->n_partitions;
     trial->sqnr_db = found->sqnr_db;
@@ -250,8 +223,12 @@ static void try_options(struct trials *s)
 static struct nuc_options with_change(const struct trials *s, const struct nuc_change *change)
 {
     struct nuc_options o = s->t->quantized->from_float->settings->o;
+    const char **list = nuc_alloc_array(s->t->cx, o.n_rewrites + 1, sizeof(char *));
 
-    add_rewrite(s->t->cx, &o, change->name);
+    if (o.n_rewrites > 0)
+        memcpy(list, o.rewrites, o.n_rewrites * sizeof(char *));
+    list[o.n_rewrites++] = change->name;
+    o.rewrites = list;
     return o;
 }
 
@@ -281,20 +258,6 @@ static struct nuc_explain_trial *shown_in_haste(const struct nuc_explanation *e,
     return NULL;
 }
 
-/* What would be shown is tried exactly; where it does not help then, another change may take its place. */
-static void settle(struct trials *s)
-{
-    struct nuc_explanation *e = s->t->e;
-    bool *is_final = nuc_alloc_array(s->t->cx, nuc_n_changes, sizeof *is_final);
-
-    nuc_settle_trials(e);
-    for (struct nuc_explain_trial *t; (t = shown_in_haste(e, is_final)) != NULL; nuc_settle_trials(e)) {
-        const struct nuc_options o = with_change(s, t->change);
-        is_final[t->change - nuc_changes] = true;
-        try_exactly(s, &o, true, t);
-    }
-}
-
 void nuc_try_changes(const struct nuc_trying *t)
 {
     struct nuc_explanation *e = t->e;
@@ -307,7 +270,12 @@ void nuc_try_changes(const struct nuc_trying *t)
         return;
     e->has_trials = true;
     e->trials = nuc_alloc_array(t->cx, nuc_n_changes + NUC_MOST_OPTIONS, sizeof *e->trials);
-    s.per_run = nuc_npu_times((uint64_t)values_per_run(t->quantized->graph), per_value);
+    int64_t values = 1;
+    for (const struct nuc_node *n = t->quantized->graph->first; n != NULL; n = n->next) {
+        for (uint32_t i = 0; i < n->n_vals && nuc_is_call(n); i++)
+            values += nuc_elements(&n->vals[i]);
+    }
+    s.per_run = nuc_npu_times((uint64_t)values, per_value);
     for (uint32_t i = 0; i < e->n_rows; i++)
         s.per_run += e->rows[i].macs;
     if (nuc_has_samples(t->calibration) && from_float != NULL) {
@@ -318,5 +286,12 @@ void nuc_try_changes(const struct nuc_trying *t)
     try_options(&s);
     if (from_float != NULL && settings->delegates && !settings->o.reference_compat)
         try_sources(&s);
-    settle(&s);
+    /* What would be shown is tried exactly; where it does not help then, another change may take its place. */
+    bool *is_final = nuc_alloc_array(t->cx, nuc_n_changes, sizeof *is_final);
+    nuc_settle_trials(e);
+    for (struct nuc_explain_trial *shown; (shown = shown_in_haste(e, is_final)) != NULL; nuc_settle_trials(e)) {
+        const struct nuc_options o = with_change(&s, shown->change);
+        is_final[shown->change - nuc_changes] = true;
+        try_exactly(&s, &o, true, shown);
+    }
 }

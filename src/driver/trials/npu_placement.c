@@ -149,17 +149,6 @@ static struct placed try_placing(struct nuc_model *m, const struct nuc_partition
     return p;
 }
 
-static struct nuc_partitions *take_placing(struct nuc_model *m, const struct placed *p)
-{
-    uint32_t i = 0;
-
-    for (struct nuc_node *n = m->graph->first; n != NULL; n = n->next, i++) {
-        n->partition = p->marks[i].partition;
-        n->do_not_delegate = p->marks[i].on_cpu;
-    }
-    return p->partitions;
-}
-
 /* UINT64_MAX: it cannot be converted. */
 static uint64_t converted_cycles(const struct nuc_model *m, const struct placed *p)
 {
@@ -215,5 +204,10 @@ struct nuc_partitions *nuc_place(struct nuc_model *m, const struct nuc_partition
     struct placed best = try_placing(m, options, by_cost);
     if (best.partitions->n_by_cost > 0)
         best = best_placement(m, options, by_cost, best);
-    return take_placing(m, &best);
+    uint32_t i = 0;
+    for (struct nuc_node *n = m->graph->first; n != NULL; n = n->next, i++) {
+        n->partition = best.marks[i].partition;
+        n->do_not_delegate = best.marks[i].on_cpu;
+    }
+    return best.partitions;
 }

@@ -226,14 +226,6 @@ static bool pays(const struct widening *w, const struct outcome *with, const str
            (gains(with, without, price, nuc_felt) || nuc_felt(without->error) > price * price * nuc_felt(with->error));
 }
 
-/* Beyond the cycles of int8: what no error at all would be worth. */
-static double most_cycles(const struct widening *w)
-{
-    double times = pow(nuc_felt(w->int8.error) / nuc_felt(0), 1 / NUC_POWER_OF_CYCLES) - 1;
-
-    return fmin(times, MOST_TIMES) * (double)w->int8.cycles;
-}
-
 /* By what is estimated. */
 static bool seems_worth(const struct widening *w, double takes, double left)
 {
@@ -251,7 +243,9 @@ static bool find_worth(const struct widening *w, bool beyond, bool found, bool *
     /* Where nothing is looked for up to a fair error, what goes beyond it stands for that, too. */
     const bool goes_all_the_way = w->m->settings->narrow && w->int8.error > NUC_FAIR_ERROR;
     const double most = beyond && !goes_all_the_way ? MOST_TIMES_BEYOND * (double)w->int8.cycles : (double)INFINITY;
-    double estimated = most_cycles(w), left = 0;
+    /* Beyond the cycles of int8: what no error at all would be worth. */
+    const double times = pow(nuc_felt(w->int8.error) / nuc_felt(0), 1 / NUC_POWER_OF_CYCLES) - 1;
+    double estimated = fmin(times, MOST_TIMES) * (double)w->int8.cycles, left = 0;
     bool *trial = nuc_alloc_array(w->m->c->cx, n_ids, sizeof *trial),
          *last = nuc_copy(w->m->c->cx, wide, n_ids * sizeof *last);
     struct outcome tried;
