@@ -212,12 +212,6 @@ void nuc_json_member_done(struct nuc_context *cx, struct nuc_json_long *list)
         make_text(cx, list);
 }
 
-/* A control character, which no name has, as JSON writes it. */
-static size_t format_mark(char mark[MARK_SIZE], size_t index, bool in_array)
-{
-    return (size_t)snprintf(mark, MARK_SIZE, in_array ? "\"\\u0001%zu\"" : "\"\\u0001%zu\":null", index);
-}
-
 /* Where the text names a list, and which; NULL: none does any more. */
 static const uint8_t *find_mark(const uint8_t *from, const uint8_t *end, struct nuc_json_long *const *lists,
                                 size_t count, size_t *index, size_t *size)
@@ -226,7 +220,9 @@ static const uint8_t *find_mark(const uint8_t *from, const uint8_t *end, struct 
 
     for (; (from = memchr(from, '"', (size_t)(end - from))) != NULL; from++) {
         for (*index = 0; *index < count; (*index)++) {
-            *size = format_mark(mark, *index, is_array(lists[*index]));
+            /* A control character, which no name has, as JSON writes it. */
+            *size =
+                (size_t)snprintf(mark, MARK_SIZE, "\"\\u0001%zu\"%s", *index, is_array(lists[*index]) ? "" : ":null");
             if ((size_t)(end - from) >= *size && memcmp(from, mark, *size) == 0)
                 return from;
         }

@@ -537,17 +537,6 @@ static bool value(struct parser *p, unsigned depth)
     return good;
 }
 
-/* What nothing was moved to is given back. */
-static void shrink(struct nuc_json_text *t, size_t size)
-{
-    char *text = allocate(t->cx, size);
-
-    memcpy(text, t->text, size);
-    give_back(t->cx, t->text);
-    t->text = text;
-    t->size = size;
-}
-
 bool nuc_json_text_parse(struct nuc_json_text *t)
 {
     struct parser p = {.t = t, .at = t->text, .end = t->text + t->size, .out = t->text, .line = 1};
@@ -564,7 +553,13 @@ bool nuc_json_text_parse(struct nuc_json_text *t)
     skip_space(&p);
     if (p.at < p.end)
         return wrong(&p, "end of file expected");
-    shrink(t, (size_t)(p.out - t->text));
+    /* What nothing was moved to is given back. */
+    size_t size = (size_t)(p.out - t->text);
+    char *text = allocate(t->cx, size);
+    memcpy(text, t->text, size);
+    give_back(t->cx, t->text);
+    t->text = text;
+    t->size = size;
     return true;
 }
 

@@ -34,18 +34,6 @@ struct nuc_span nuc_read_program(struct nuc_context *cx, const char *path)
 
 /* ---- JSON ---- */
 
-static void put_memories(struct nuc_context *cx, const struct nuc_package *p, json_t *list)
-{
-    for (uint32_t i = 0; i < p->n_memories; i++) {
-        struct nuc_package_memory m = nuc_package_memory(p, i);
-        json_t *item = nuc_put_object(cx, list, NULL);
-        nuc_put_string(cx, item, "holds", nuc_package_holds_name(m.holds));
-        nuc_put_count(cx, item, "bytes", m.bytes);
-        if (m.bank != NULL)
-            nuc_put_text(cx, item, "bank", m.bank);
-    }
-}
-
 void nuc_package_put(struct nuc_context *cx, const struct nuc_package *p, json_t *to)
 {
     const char *name = p->names;
@@ -56,8 +44,16 @@ void nuc_package_put(struct nuc_context *cx, const struct nuc_package *p, json_t
     nuc_put_text(cx, to, "cpu", p->cpu);
     nuc_put_count(cx, to, "microcode_version", p->microcode);
     nuc_put_count(cx, to, "signature_bytes", p->signature_size);
-    put_memories(cx, p, nuc_put_array(cx, to, "memories"));
-    json_t *list = nuc_put_array(cx, to, "operators");
+    json_t *list = nuc_put_array(cx, to, "memories");
+    for (uint32_t i = 0; i < p->n_memories; i++) {
+        struct nuc_package_memory m = nuc_package_memory(p, i);
+        json_t *item = nuc_put_object(cx, list, NULL);
+        nuc_put_string(cx, item, "holds", nuc_package_holds_name(m.holds));
+        nuc_put_count(cx, item, "bytes", m.bytes);
+        if (m.bank != NULL)
+            nuc_put_text(cx, item, "bank", m.bank);
+    }
+    list = nuc_put_array(cx, to, "operators");
     for (uint32_t i = 0; i < p->n_kernels + p->n_backends; i++, name += strlen(name) + 1) {
         if (i == p->n_kernels)
             list = nuc_put_array(cx, to, "backends");

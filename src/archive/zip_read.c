@@ -174,15 +174,6 @@ static void read_zip64(const struct nuc_zip *zip, struct nuc_span extra, uint64_
     }
 }
 
-static const char *copy_name(const struct nuc_zip *zip, struct nuc_span name)
-{
-    if (name.size == 0 || memchr(name.data, '\0', name.size) != NULL)
-        bad_zip(zip, "an entry has no proper name");
-    char *text = nuc_alloc(zip->cx, name.size + 1);
-    memcpy(text, name.data, name.size);
-    return text;
-}
-
 /* Folders, and symbolic links, which nothing here follows. */
 static bool is_no_file(const uint8_t *record, const char *name)
 {
@@ -205,8 +196,12 @@ static size_t read_entry(const struct nuc_zip *zip, struct nuc_span rest, struct
     if (used > rest.size || !nuc_span_slice(rest, CENTRAL_SIZE, name_size, &name) ||
         !nuc_span_slice(rest, CENTRAL_SIZE + name_size, extra_size, &extra))
         bad_zip(zip, "a directory record is cut short");
+    if (name.size == 0 || memchr(name.data, '\0', name.size) != NULL)
+        bad_zip(zip, "an entry has no proper name");
+    char *text = nuc_alloc(zip->cx, name.size + 1);
+    memcpy(text, name.data, name.size);
     *e = (struct nuc_zip_entry){
-        .name = copy_name(zip, name),
+        .name = text,
         .method = nuc_load_u16(p + 10),
         .checksum = nuc_load_u32(p + 16),
         .size = nuc_load_u32(p + 24),

@@ -35,15 +35,6 @@ struct nuc_zip_writer {
     uint8_t *out;  /* where the next byte of the present header goes */
 };
 
-static uint32_t checksum_of(const struct nuc_pieces *content)
-{
-    uint32_t crc = 0;
-
-    for (size_t i = 0; i < content->count; i++)
-        crc = nuc_crc32_of(crc, content->items[i].data, content->items[i].size);
-    return crc;
-}
-
 struct nuc_zip_writer *nuc_zip_writer_new(struct nuc_context *cx)
 {
     struct nuc_zip_writer *w = nuc_alloc(cx, sizeof *w);
@@ -111,9 +102,11 @@ void nuc_zip_add_pieces(struct nuc_zip_writer *w, const char *name, const struct
         w->too_big = true;
         return;
     }
+    uint32_t crc = 0;
+    for (size_t i = 0; i < content->count; i++)
+        crc = nuc_crc32_of(crc, content->items[i].data, content->items[i].size);
     w->entries = nuc_grow(cx, w->entries, &w->capacity, w->count + 1, sizeof *w->entries);
-    w->entries[w->count++] =
-        (struct directory_entry){nuc_strdup(cx, name), *content, checksum_of(content), (uint32_t)size, 0};
+    w->entries[w->count++] = (struct directory_entry){nuc_strdup(cx, name), *content, crc, (uint32_t)size, 0};
 }
 
 void nuc_zip_add(struct nuc_zip_writer *w, const char *name, struct nuc_span content)

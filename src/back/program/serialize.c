@@ -226,22 +226,6 @@ static nuc_fb_ref add_compile_spec(struct serializer *s, const struct nuc_compil
     return add_table(s, refs, 2);
 }
 
-/* The delegate's own, and where its scratch is planned. */
-static nuc_fb_ref add_compile_specs(struct serializer *s, const struct nuc_delegate *d, uint32_t scratch)
-{
-    nuc_fb_ref *refs = nuc_alloc_array(s->cx, (size_t)d->n_compile_specs + 1, sizeof *refs);
-    uint32_t n = 0;
-
-    for (; n < d->n_compile_specs; n++)
-        refs[n] = add_compile_spec(s, &d->compile_specs[n]);
-    if (scratch != NUC_NO_STORAGE) {
-        uint64_t address = s->e->storages[scratch].address;
-        struct nuc_compile_spec spec = {NUC_SCRATCH_SPEC, nuc_format(s->cx, "%llu", (unsigned long long)address)};
-        refs[n++] = add_compile_spec(s, &spec);
-    }
-    return nuc_fb_add_refs(s->b, refs, n);
-}
-
 static bool in_segments(const struct serializer *s)
 {
     return s->o->delegate_data == NUC_DELEGATE_SEGMENT;
@@ -254,7 +238,17 @@ static nuc_fb_ref add_delegate(struct serializer *s, size_t index)
     nuc_fb_ref refs[3]; /* id, processed, compile specs */
 
     refs[0] = nuc_fb_add_string(s->b, d->backend_id);
-    refs[2] = add_compile_specs(s, d, scratch);
+    /* The delegate's own, and where its scratch is planned. */
+    nuc_fb_ref *specs = nuc_alloc_array(s->cx, (size_t)d->n_compile_specs + 1, sizeof *specs);
+    uint32_t n = 0;
+    for (; n < d->n_compile_specs; n++)
+        specs[n] = add_compile_spec(s, &d->compile_specs[n]);
+    if (scratch != NUC_NO_STORAGE) {
+        uint64_t address = s->e->storages[scratch].address;
+        struct nuc_compile_spec spec = {NUC_SCRATCH_SPEC, nuc_format(s->cx, "%llu", (unsigned long long)address)};
+        specs[n++] = add_compile_spec(s, &spec);
+    }
+    refs[2] = nuc_fb_add_refs(s->b, specs, n);
     nuc_fb_table_begin(s->b);
     nuc_fb_put_i8(s->b, 0, in_segments(s) ? 1 : 0, 0);
     nuc_fb_put_u32(s->b, 1, (uint32_t)(in_segments(s) ? s->first_delegate + index : index), 0);

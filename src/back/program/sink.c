@@ -1,14 +1,5 @@
 #include "back/program/sink.h"
 
-static struct nuc_node *first_user(const struct nuc_node *node)
-{
-    struct nuc_node *after = node->next;
-
-    while (after != NULL && !nuc_is_user(node, after))
-        after = after->next;
-    return after;
-}
-
 void nuc_sink_constant_operators(struct nuc_graph *g)
 {
     bool *constant = nuc_alloc_array(g->cx, (size_t)g->next_id + 1, sizeof *constant);
@@ -23,8 +14,10 @@ void nuc_sink_constant_operators(struct nuc_graph *g)
     }
     /* From the back: the users of a node are where they stay when it is its turn. */
     for (struct nuc_node *node = g->last, *before; node != NULL; node = before) {
+        struct nuc_node *user = node->next;
         before = node->prev;
-        struct nuc_node *user = constant[node->id] ? first_user(node) : NULL;
+        while (constant[node->id] && user != NULL && !nuc_is_user(node, user))
+            user = user->next;
         if (user != NULL && user != node->next)
             nuc_move_before(g, node, user);
     }
