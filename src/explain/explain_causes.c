@@ -44,21 +44,16 @@ static void index_rows(struct tracing *t)
 
 /* ---- roots ---- */
 
-/* An operator's neighbour past the nodes that only pass its value on. */
-static const struct nuc_node *past_items(const struct nuc_node *node)
-{
-    while (node != NULL && (node->op == NUC_OP_GETITEM || nuc_is_quantization(node)))
-        node = nuc_arg_node(node, NUC_SELF);
-    return node;
-}
-
 /* The row whose state the decision of row `at` follows from; `at` itself when its own rule does not hold. */
 static uint32_t followed(const struct tracing *t, uint32_t at)
 {
     const struct nuc_decision *d = t->e->rows[at].decision;
-    const struct nuc_node *next = d->because != NULL ? d->because : past_items(d->neighbour);
-    uint32_t row = row_of(t, next);
+    const struct nuc_node *next = d->because != NULL ? d->because : d->neighbour;
 
+    /* An operator's neighbour is past the nodes that only pass its value on. */
+    while (d->because == NULL && next != NULL && (next->op == NUC_OP_GETITEM || nuc_is_quantization(next)))
+        next = nuc_arg_node(next, NUC_SELF);
+    uint32_t row = row_of(t, next);
     if (row == 0 || !t->e->rows[row - 1].is_operator || t->e->rows[row - 1].partition != NULL)
         return at;
     return row - 1;

@@ -273,21 +273,15 @@ static void add_short_run(struct nuc_text *out, const struct nuc_explanation *e,
     add_line(out, e, where, first->node, cycles);
 }
 
-/* Where the second name differs from the first one: after the last dot of what they have in common. */
-static const char *own_part(const char *first, const char *second)
-{
-    size_t at = 0;
-
-    for (size_t i = 0; first[i] != '\0' && first[i] == second[i]; i++)
-        at = second[i] == '.' ? i : at;
-    return second + at;
-}
-
 static const char *from_to(struct nuc_context *cx, const char *first, const char *last)
 {
     enum { ROOM = MODULE + 1 + SOURCE, HALF = (ROOM - 4) / 2 };
 
-    const char *own = own_part(first, last);
+    const char *own = last;
+
+    /* Where it differs from the first one: after the last dot of what they have in common. */
+    for (size_t i = 0; first[i] != '\0' && first[i] == last[i]; i++)
+        own = last[i] == '.' ? last + i : own;
     if (strcmp(first, last) == 0)
         return first;
     if (strlen(first) + strlen(last) + 4 <= ROOM)

@@ -138,22 +138,6 @@ static void add_head(struct nuc_text *out, const struct nuc_explanation *e)
                            "and clipped ranges may decide otherwise with calibration data\n");
 }
 
-static void add_strips(struct nuc_text *out, const struct nuc_explanation *e)
-{
-    struct nuc_context *cx = out->cx;
-
-    if (e->plain_arena > 0 && e->n_strips > 0)
-        nuc_text_addf(out,
-                      "of these %s for %u strips in %u stage%s, which fit the memory budget: an arena\n"
-                      "of %s bytes instead of %s\n",
-                      nuc_with_commas(cx, e->strip_cycles), e->n_strips, e->n_strip_stages,
-                      e->n_strip_stages == 1 ? "" : "s", nuc_with_commas(cx, e->least_arena),
-                      nuc_with_commas(cx, e->plain_arena));
-    else if (e->plain_arena > 0)
-        nuc_text_addf(out, "over the memory budget: an arena of %s bytes, in strips %s at least\n",
-                      nuc_with_commas(cx, e->plain_arena), nuc_with_commas(cx, e->least_arena));
-}
-
 static void add_total(struct nuc_text *out, const struct nuc_explanation *e)
 {
     struct nuc_context *cx = out->cx;
@@ -165,7 +149,16 @@ static void add_total(struct nuc_text *out, const struct nuc_explanation *e)
     }
     nuc_text_addf(out, "\nabout %s cycles per inference, %s at %.0f MHz\n", nuc_with_commas(cx, total),
                   nuc_time_text(cx, total, e->target->clock_hz), e->target->clock_hz * 1e-6);
-    add_strips(out, e);
+    if (e->plain_arena > 0 && e->n_strips > 0)
+        nuc_text_addf(out,
+                      "of these %s for %u strips in %u stage%s, which fit the memory budget: an arena\n"
+                      "of %s bytes instead of %s\n",
+                      nuc_with_commas(cx, e->strip_cycles), e->n_strips, e->n_strip_stages,
+                      e->n_strip_stages == 1 ? "" : "s", nuc_with_commas(cx, e->least_arena),
+                      nuc_with_commas(cx, e->plain_arena));
+    else if (e->plain_arena > 0)
+        nuc_text_addf(out, "over the memory budget: an arena of %s bytes, in strips %s at least\n",
+                      nuc_with_commas(cx, e->plain_arena), nuc_with_commas(cx, e->least_arena));
     if (e->target->npu_name == NULL)
         return;
     nuc_text_addf(out, "of these the NPU %s, the CPU %s\n", nuc_with_commas(cx, e->npu_cycles),

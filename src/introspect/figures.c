@@ -16,19 +16,6 @@ static void put_tensor(const struct nuc_network *net, json_t *to, const char *na
     nuc_put_sizes(net->cx, to, t->sizes, t->rank);
 }
 
-static void put_target(const struct nuc_network *net, json_t *to)
-{
-    const struct nuc_target *target = net->e->target;
-
-    nuc_put_text(net->cx, to, "name", target->name);
-    nuc_put_text(net->cx, to, "description", target->description);
-    nuc_put_text(net->cx, to, "converter_flavor", net->e->flavor->name);
-    nuc_put_double(net->cx, to, "clock_hz", target->clock_hz);
-    nuc_put_bool(net->cx, to, "npu", target->npu_name != NULL);
-    nuc_put_bool(net->cx, to, "int8_cpu", target->cpu != NULL);
-    nuc_put_memories(net->cx, to, target);
-}
-
 void nuc_put_network_model(struct nuc_network *net, json_t *tree)
 {
     json_t *to = nuc_put_object(net->cx, tree, "model");
@@ -49,7 +36,15 @@ void nuc_put_network_model(struct nuc_network *net, json_t *tree)
     list = nuc_put_array(net->cx, to, "outputs");
     for (size_t i = 0; nuc_model_output(net->model, i, &t) == NUC_OK; i++)
         put_tensor(net, nuc_put_object(net->cx, list, NULL), nuc_output_name(net->model, i), &t);
-    put_target(net, nuc_put_object(net->cx, tree, "target"));
+    const struct nuc_target *target = net->e->target;
+    to = nuc_put_object(net->cx, tree, "target");
+    nuc_put_text(net->cx, to, "name", target->name);
+    nuc_put_text(net->cx, to, "description", target->description);
+    nuc_put_text(net->cx, to, "converter_flavor", net->e->flavor->name);
+    nuc_put_double(net->cx, to, "clock_hz", target->clock_hz);
+    nuc_put_bool(net->cx, to, "npu", target->npu_name != NULL);
+    nuc_put_bool(net->cx, to, "int8_cpu", target->cpu != NULL);
+    nuc_put_memories(net->cx, to, target);
 }
 
 /* ---- figures ---- */

@@ -28,14 +28,6 @@ static void put_cause(const struct nuc_network *net, json_t *to, uint32_t index)
     nuc_put_count(net->cx, to, "lost_cycles", cause->lost_cycles);
 }
 
-static void put_split(const struct nuc_network *net, json_t *to, const struct nuc_explain_split *s)
-{
-    nuc_put_split_tags(net->cx, to, s);
-    nuc_put_id(net->cx, to, "node", id_of_cause(net, s->cause));
-    nuc_put_int(net->cx, to, "causes", s->n_causes);
-    nuc_put_count(net->cx, to, "saved_cycles", s->saved_cycles);
-}
-
 void nuc_put_network_placement(struct nuc_network *net, json_t *tree)
 {
     const struct nuc_explanation *e = net->e;
@@ -44,8 +36,14 @@ void nuc_put_network_placement(struct nuc_network *net, json_t *tree)
     for (uint32_t i = 0; i < e->n_causes; i++)
         put_cause(net, nuc_put_object(net->cx, list, NULL), i);
     list = nuc_put_array(net->cx, tree, "splits");
-    for (uint32_t i = 0; i < e->n_splits; i++)
-        put_split(net, nuc_put_object(net->cx, list, NULL), &e->splits[i]);
+    for (uint32_t i = 0; i < e->n_splits; i++) {
+        const struct nuc_explain_split *s = &e->splits[i];
+        json_t *to = nuc_put_object(net->cx, list, NULL);
+        nuc_put_split_tags(net->cx, to, s);
+        nuc_put_id(net->cx, to, "node", id_of_cause(net, s->cause));
+        nuc_put_int(net->cx, to, "causes", s->n_causes);
+        nuc_put_count(net->cx, to, "saved_cycles", s->saved_cycles);
+    }
     nuc_put_fixes(net->cx, tree, e);
     nuc_put_alternatives(net->cx, tree, e);
 }

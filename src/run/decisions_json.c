@@ -23,16 +23,6 @@ static void put_found(const struct nuc_runner *r, json_t *to, const struct nuc_f
     nuc_put_double(cx, to, "h", (double)found->h);
 }
 
-static void put_step(const struct nuc_runner *r, json_t *step, const struct nuc_found *found, size_t count, bool is_new)
-{
-    struct nuc_context *cx = nuc_context_of(nuc_runner_compiler(r));
-
-    nuc_put_bool(cx, step, "new", is_new);
-    json_t *all = nuc_put_array(cx, step, "found");
-    for (size_t k = 0; k < count; k++)
-        put_found(r, nuc_put_object(cx, all, NULL), &found[k]);
-}
-
 enum nuc_status nuc_runner_decisions_json(const struct nuc_runner *r, const struct nuc_found *found,
                                           const size_t *counts, const bool *is_new, size_t count, const char **text)
 {
@@ -45,8 +35,13 @@ enum nuc_status nuc_runner_decisions_json(const struct nuc_runner *r, const stru
         json_t *tree = nuc_json_tree(cx);
         nuc_put_string(cx, tree, "decision", nuc_decision_kind_name(nuc_runner_decision(r)->kind));
         json_t *list = nuc_put_array(cx, tree, "decisions");
-        for (size_t i = 0, at = 0; i < count; at += counts[i++])
-            put_step(r, nuc_put_object(cx, list, NULL), found + at, counts[i], is_new[i]);
+        for (size_t i = 0, at = 0; i < count; i++) {
+            json_t *step = nuc_put_object(cx, list, NULL);
+            nuc_put_bool(cx, step, "new", is_new[i]);
+            json_t *all = nuc_put_array(cx, step, "found");
+            for (size_t k = 0; k < counts[i]; k++)
+                put_found(r, nuc_put_object(cx, all, NULL), &found[at++]);
+        }
         *text = nuc_json_text(cx, tree);
     }
     return nuc_leave(&call);
