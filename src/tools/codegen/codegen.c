@@ -149,12 +149,6 @@ static void add_buffer(const struct nuc_codegen *g, struct nuc_text *out, const 
                   g->upper, nuc_codegen_capitals(g->cx, outer), name, place, bytes);
 }
 
-/* The program plans it in its first memory, or not at all. */
-static const char *scratch_of(const struct nuc_codegen *g, size_t place)
-{
-    return g->scratches[place] == NULL ? "NULL" : nuc_format(g->cx, "memory0 + %s", g->scratches[place]);
-}
-
 static void add_delegates(const struct nuc_codegen *g, struct nuc_text *out)
 {
     if (g->n_delegates == 0)
@@ -172,9 +166,12 @@ static void add_delegates(const struct nuc_codegen *g, struct nuc_text *out)
     nuc_text_addf(out,
                   "\nstatic const struct {\n    const uint8_t *payload;\n    size_t size;\n    void *state;\n"
                   "    size_t state_size;\n    uint8_t *scratch; /* NULL: temporary memory */\n} delegates[] = {\n");
-    for (size_t i = 0; i < g->n_delegates; i++)
+    for (size_t i = 0; i < g->n_delegates; i++) {
+        /* The program plans it in its first memory, or not at all. */
+        const char *scratch = g->scratches[i] == NULL ? "NULL" : nuc_format(g->cx, "memory0 + %s", g->scratches[i]);
         nuc_text_addf(out, "    {%1$s_payload%2$zu, sizeof %1$s_payload%2$zu, state%2$zu, sizeof state%2$zu, %3$s},\n",
-                      g->name, i, scratch_of(g, i));
+                      g->name, i, scratch);
+    }
     nuc_text_addf(out, "};\n\n");
 }
 

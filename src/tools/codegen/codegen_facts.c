@@ -159,18 +159,16 @@ static void add_member(void *user, const char *name, const char *value)
     nuc_text_addf(user, "    .%s = %s,\n", name, value);
 }
 
-static void add_floats(struct nuc_text *out, const char *name, const float *of, size_t n)
-{
-    nuc_text_addf(out, "static const float %s[] = {", name);
-    for (size_t i = 0; i < n; i++)
-        nuc_text_addf(out, "%s%s,", i % 8 == 0 ? "\n    " : " ", nuc_c_float(out->cx, (double)of[i]));
-    nuc_text_addf(out, "\n};\n");
-}
-
 static void add_anchors(const struct nuc_decision_rule *d, struct nuc_text *out)
 {
-    if (nuc_decision_anchor_floats(d) > 0)
-        add_floats(out, "anchors", d->anchors, nuc_decision_anchor_floats(d));
+    const size_t n = nuc_decision_anchor_floats(d);
+
+    if (n > 0) {
+        nuc_text_addf(out, "static const float anchors[] = {");
+        for (size_t i = 0; i < n; i++)
+            nuc_text_addf(out, "%s%s,", i % 8 == 0 ? "\n    " : " ", nuc_c_float(out->cx, (double)d->anchors[i]));
+        nuc_text_addf(out, "\n};\n");
+    }
     if (d->n_grids == 0)
         return;
     nuc_text_addf(out, "static const struct nuc_anchor_grid grids[] = {\n");

@@ -30,14 +30,6 @@ struct used {
     bool npu;
 };
 
-static void use_delegate(struct nuc_context *cx, const char *file, const struct nuc_view_delegate *d, struct used *used)
-{
-    if (!nuc_view_is(d->backend, nuc_neutron_backend.id))
-        nuc_fail(cx, NUC_UNSUPPORTED, "%s: has a delegate for '%s', which the runtime does not have: its backend is %s",
-                 file, nuc_view_text(cx, d->backend), nuc_neutron_backend.id);
-    used->npu = true;
-}
-
 /* Operators that are called; delegates that are there, since loading prepares all of them. */
 static void use_method(struct nuc_context *cx, const char *file, const struct nuc_view_method *m, struct used *used)
 {
@@ -55,23 +47,14 @@ static void use_method(struct nuc_context *cx, const char *file, const struct nu
             }
         }
     }
-    for (uint32_t i = 0; i < m->n_delegates; i++)
-        use_delegate(cx, file, &m->delegates[i], used);
-}
-
-static void list_used(struct nuc_context *cx, const struct used *used, struct nuc_table_files *out)
-{
-    const char **operators = nuc_alloc_array(cx, N_ROWS, sizeof *operators);
-    const char **backends = nuc_alloc_array(cx, 1, sizeof *backends);
-
-    for (size_t i = 0; i < N_ROWS; i++) {
-        if (used->rows[i])
-            operators[out->n_operators++] = rows[i].name;
+    for (uint32_t i = 0; i < m->n_delegates; i++) {
+        const struct nuc_view_delegate *d = &m->delegates[i];
+        if (!nuc_view_is(d->backend, nuc_neutron_backend.id))
+            nuc_fail(cx, NUC_UNSUPPORTED,
+                     "%s: has a delegate for '%s', which the runtime does not have: its backend is %s", file,
+                     nuc_view_text(cx, d->backend), nuc_neutron_backend.id);
+        used->npu = true;
     }
-    if (used->npu)
-        backends[out->n_backends++] = nuc_neutron_backend.id;
-    out->operators = operators;
-    out->backends = backends;
 }
 
 /* ---- constants ---- */
@@ -204,7 +187,16 @@ struct nuc_table_files nuc_tables_with(struct nuc_context *cx, const struct nuc_
         for (uint32_t m = 0; m < programs[i]->n_methods; m++)
             use_method(cx, programs[i]->file, &programs[i]->methods[m], &used);
     }
-    list_used(cx, &used, &files);
+    const char **operators = nuc_alloc_array(cx, N_ROWS, sizeof *operators);
+    for (size_t i = 0; i < N_ROWS; i++) {
+        if (used.rows[i])
+            operators[files.n_operators++] = rows[i].name;
+    }
+    files.operators = operators;
+    const char **backends = nuc_alloc_array(cx, 1, sizeof *backends);
+    if (used.npu)
+        backends[files.n_backends++] = nuc_neutron_backend.id;
+    files.backends = backends;
     const bool is_project = strcmp(command, "codegen") == 0; /* which has the header of generated C */
     files.header =
         header(cx, name, command, nuc_format(cx, "%s%s", more, constants_of(cx, programs, count, name, !is_project)));

@@ -113,22 +113,6 @@ static void put_output(const struct writer *w, json_t *to, const struct nuc_outp
         put_deviation(w, to, "reference_against_labels", &o->reference_error);
 }
 
-static void put_disagreements(const struct writer *w, json_t *to)
-{
-    json_t *list = nuc_put_array(w->cx, to, "disagreements");
-
-    for (size_t i = 0; i < w->e->n_disagreements; i++) {
-        const struct nuc_disagreement *d = &w->e->disagreements[i];
-        json_t *o = nuc_put_object(w->cx, list, NULL);
-        nuc_put_count(w->cx, o, "sample", d->sample);
-        nuc_put_string(w->cx, o, "output", w->e->outputs[d->output].name);
-        nuc_put_count(w->cx, o, "place", d->position);
-        nuc_put_int(w->cx, o, "label", d->label);
-        nuc_put_int(w->cx, o, "reference", d->reference);
-        nuc_put_int(w->cx, o, "program", d->program);
-    }
-}
-
 static void put_nodes(const struct writer *w, json_t *to, const struct nuc_node_evaluation *nodes)
 {
     json_t *list = nuc_put_array(w->cx, to, "nodes");
@@ -165,7 +149,17 @@ static void put_measures(const struct writer *w, json_t *to)
         put_output(w, nuc_put_object(w->cx, list, NULL), &e->outputs[i]);
     nuc_put_decision_scores(w->cx, to, e);
     nuc_put_texts(w->cx, to, "class_names", e->class_names, e->n_class_names);
-    put_disagreements(w, to);
+    list = nuc_put_array(w->cx, to, "disagreements");
+    for (size_t i = 0; i < e->n_disagreements; i++) {
+        const struct nuc_disagreement *d = &e->disagreements[i];
+        json_t *o = nuc_put_object(w->cx, list, NULL);
+        nuc_put_count(w->cx, o, "sample", d->sample);
+        nuc_put_string(w->cx, o, "output", e->outputs[d->output].name);
+        nuc_put_count(w->cx, o, "place", d->position);
+        nuc_put_int(w->cx, o, "label", d->label);
+        nuc_put_int(w->cx, o, "reference", d->reference);
+        nuc_put_int(w->cx, o, "program", d->program);
+    }
 }
 
 void nuc_put_evaluation(struct nuc_context *cx, json_t *to, const struct nuc_evaluation *e, size_t most_classes)

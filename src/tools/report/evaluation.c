@@ -102,13 +102,6 @@ static void find_size(struct picture *p, size_t n)
     }
 }
 
-static double value_at(const struct picture *p, const float *sample, size_t y, size_t x, size_t c)
-{
-    size_t index = p->channels_last ? (y * p->width + x) * p->channels + c : (c * p->height + y) * p->width + x;
-
-    return (double)sample[index];
-}
-
 /* The mean over the pixels that a smaller one stands for. */
 static uint8_t pixel(const struct picture *p, const float *sample, uint32_t y, uint32_t x, size_t c)
 {
@@ -117,8 +110,10 @@ static uint8_t pixel(const struct picture *p, const float *sample, uint32_t y, u
     double sum = 0;
 
     for (size_t i = y0; i < y1; i++) {
-        for (size_t k = x0; k < x1; k++)
-            sum += value_at(p, sample, i, k, c);
+        for (size_t k = x0; k < x1; k++) {
+            size_t place = i * p->width + k;
+            sum += (double)sample[p->channels_last ? place * p->channels + c : c * p->height * p->width + place];
+        }
     }
     double mean = sum / (double)((y1 - y0) * (x1 - x0)) * p->scale[c] + p->offset[c];
     return mean > 0 ? mean < 255 ? (uint8_t)(mean + 0.5) : 255 : 0; /* NaN is black */

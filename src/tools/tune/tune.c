@@ -56,16 +56,6 @@ enum {
     MAY_VARY_IO = 128
 };
 
-static unsigned what_holds(const struct tuning *t)
-{
-    const struct nuc_choices *c = &t->choices;
-
-    return (t->quantizes ? QUANTIZED_HERE : 0) | (c->options->reference_compat ? 0 : BEYOND_REFERENCE) |
-           (c->compares_widths ? COMPARES_WIDTHS : 0) | (c->takes_images ? TAKES_IMAGES : 0) |
-           (c->delegates ? DELEGATES : 0) | (c->chooses_kernels ? CHOOSES_KERNELS : 0) |
-           (c->may_place ? MAY_PLACE : 0) | (!c->is_litert && t->o->varies_io ? MAY_VARY_IO : 0);
-}
-
 /* In the order of the search: what interacts least with the others, and takes least time, comes first. */
 static const struct row {
     const char *name; /* of the option on the command line */
@@ -157,7 +147,12 @@ static bool is_varied(const struct tuning *t, unsigned knob)
         goals |= SERVES(NUC_GOAL_LATENCY);
     if (t->choices.options->memory_budget > 0)
         goals |= SERVES(NUC_GOAL_MEMORY);
-    return (row->goals & goals) != 0 && (row->needs & ~what_holds(t)) == 0 && !is_held(t, row);
+    const struct nuc_choices *c = &t->choices;
+    unsigned holds = (t->quantizes ? QUANTIZED_HERE : 0) | (c->options->reference_compat ? 0 : BEYOND_REFERENCE) |
+                     (c->compares_widths ? COMPARES_WIDTHS : 0) | (c->takes_images ? TAKES_IMAGES : 0) |
+                     (c->delegates ? DELEGATES : 0) | (c->chooses_kernels ? CHOOSES_KERNELS : 0) |
+                     (c->may_place ? MAY_PLACE : 0) | (!c->is_litert && t->o->varies_io ? MAY_VARY_IO : 0);
+    return (row->goals & goals) != 0 && (row->needs & ~holds) == 0 && !is_held(t, row);
 }
 
 /* ---- trials ---- */

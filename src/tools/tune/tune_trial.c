@@ -63,33 +63,16 @@ static void read_labels(struct nuc_comparison *with, struct nuc_dataset *d)
     with->labels = labels;
 }
 
-/* Evenly over the data set, whose samples may be sorted by class; with states the first ones, steps of sequences. */
-static void choose_samples(struct nuc_context *cx, struct nuc_comparison *with, size_t available, size_t most)
-{
-    with->n_samples = available < most ? available : most;
-    with->index = nuc_alloc_array(cx, with->n_samples, sizeof *with->index);
-    for (size_t k = 0; k < with->n_samples; k++)
-        with->index[k] = with->has_states ? k : (size_t)((double)k * (double)available / (double)with->n_samples);
-}
-
-/* Room for what a run gives; NULL: not compared. */
-static void **make_outputs(struct nuc_context *cx, const struct nuc_comparison *with, size_t n_samples)
-{
-    void **outputs = nuc_alloc_array(cx, n_samples * with->n_outputs + 1, sizeof *outputs);
-
-    for (size_t i = 0; i < n_samples * with->n_outputs; i++) {
-        const struct nuc_tensor_info *t = &with->infos[i % with->n_outputs];
-        outputs[i] = t->dtype == NUC_F32 ? nuc_alloc(cx, t->bytes + 1) : NULL;
-    }
-    return outputs;
-}
-
 static void keep_outputs(struct nuc_model *m, struct nuc_comparison *with, const struct nuc_dataset *d)
 {
     struct nuc_context *cx = nuc_model_context(m);
     const void **inputs = nuc_alloc_array(cx, with->n_inputs + 1, sizeof(void *));
-    void **outputs = make_outputs(cx, with, with->n_samples);
+    void **outputs = nuc_alloc_array(cx, with->n_samples * with->n_outputs + 1, sizeof *outputs);
 
+    for (size_t i = 0; i < with->n_samples * with->n_outputs; i++) {
+        const struct nuc_tensor_info *t = &with->infos[i % with->n_outputs];
+        outputs[i] = t->dtype == NUC_F32 ? nuc_alloc(cx, t->bytes + 1) : NULL; /* NULL: not compared */
+    }
     for (size_t k = 0; k < with->n_samples; k++) {
         nuc_check(cx, nuc_dataset_sample(d, with->index[k], inputs));
         if (nuc_dataset_begins(d, with->index[k]))
@@ -193,7 +176,12 @@ struct nuc_comparison *nuc_comparison_new(const struct nuc_model *m, struct nuc_
         bytes += with->infos[i].bytes;
     size_t by_time = (size_t)(MOST_VALUES / (1 + nuc_values_per_run(m))), by_memory = MOST_BYTES / bytes + 1;
     by_time = by_time > LEAST_SAMPLES ? by_time : LEAST_SAMPLES;
-    choose_samples(cx, with, d->n_samples, by_time < by_memory ? by_time : by_memory);
+    size_t available = d->n_samples, most = by_time < by_memory ? by_time : by_memory;
+    /* Evenly over the data set, whose samples may be sorted by class; with states the first ones of sequences. */
+    with->n_samples = available < most ? available : most;
+    with->index = nuc_alloc_array(cx, with->n_samples, sizeof *with->index);
+    for (size_t k = 0; k < with->n_samples; k++)
+        with->index[k] = with->has_states ? k : (size_t)((double)k * (double)available / (double)with->n_samples);
     if (with->part == NUC_SAMPLES_ALL)
         read_labels(with, d);
     keep_outputs(runs, with, d);

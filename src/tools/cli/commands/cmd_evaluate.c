@@ -11,21 +11,6 @@ struct opened {
     struct nuc_model *reference, *quantized; /* NULL: not asked for */
 };
 
-static enum nuc_status open_all(struct nuc_compiler *c, const struct cli_args *args, struct opened *o)
-{
-    enum nuc_status s = nuc_runner_open(c, args->positional[0], &args->simulator, &o->program);
-
-    if (s == NUC_OK)
-        s = nuc_dataset_open(c, args->input, &o->data);
-    if (s == NUC_OK)
-        s = nuc_size_dataset(c, o->data);
-    if (s == NUC_OK && args->reference != NULL)
-        s = nuc_model_open(c, args->reference, &o->reference);
-    if (s == NUC_OK && args->quantized != NULL)
-        s = nuc_model_open(c, args->quantized, &o->quantized);
-    return s;
-}
-
 static int add_json(struct nuc_compiler *c, const struct nuc_evaluation *e, const struct nuc_node_evaluation *nodes)
 {
     const char *text;
@@ -84,8 +69,16 @@ static int evaluate(struct nuc_compiler *c, struct cli_args *args)
     struct opened o = {.reference = NULL};
     const struct nuc_evaluation *result;
     const struct nuc_node_evaluation *nodes = NULL;
-    enum nuc_status s = open_all(c, args, &o);
+    enum nuc_status s = nuc_runner_open(c, args->positional[0], &args->simulator, &o.program);
 
+    if (s == NUC_OK)
+        s = nuc_dataset_open(c, args->input, &o.data);
+    if (s == NUC_OK)
+        s = nuc_size_dataset(c, o.data);
+    if (s == NUC_OK && args->reference != NULL)
+        s = nuc_model_open(c, args->reference, &o.reference);
+    if (s == NUC_OK && args->quantized != NULL)
+        s = nuc_model_open(c, args->quantized, &o.quantized);
     if (s != NUC_OK)
         return cli_check(c, s);
     if (o.reference == NULL)

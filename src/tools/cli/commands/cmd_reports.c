@@ -36,16 +36,6 @@ static void add_memory(struct nuc_compiler *c, const char *path)
     cli_json_number("runtime_temporary_bytes", sizes.temporary);
 }
 
-static int add_json(struct nuc_compiler *c, const struct cli_args *args)
-{
-    const char *path = args->positional[0], *text;
-    int code = cli_json_result(c, nuc_inspect_file(c, path, NUC_INSPECT_JSON, args->disassemble, &text), &text);
-
-    if (code == CLI_OK)
-        add_memory(c, path);
-    return code;
-}
-
 static int extract(struct nuc_compiler *c, const char *path, const char *folder)
 {
     const char *const *files;
@@ -63,11 +53,13 @@ static int inspect(struct nuc_compiler *c, struct cli_args *args)
 
     if (args->output != NULL)
         return extract(c, path, args->output);
-    if (args->json)
-        return add_json(c, args);
-
+    if (args->json) {
+        int code = cli_json_result(c, nuc_inspect_file(c, path, NUC_INSPECT_JSON, args->disassemble, &text), &text);
+        if (code == CLI_OK)
+            add_memory(c, path);
+        return code;
+    }
     int code = cli_check(c, nuc_inspect_file(c, path, args->form, args->disassemble, &text));
-
     if (code != CLI_OK)
         return code;
     cli_put(text);

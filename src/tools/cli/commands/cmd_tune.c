@@ -256,14 +256,6 @@ static int write_best(const struct cli_args *args, const struct nuc_tune_trial *
     return code;
 }
 
-static int report_unmet(const struct cli_args *args, const struct nuc_tune_result *r)
-{
-    char text[CLI_MESSAGE];
-
-    snprintf(text, sizeof text, "%s: no trial keeps the limits; the nearest: %.700s", args->positional[0], r->unmet);
-    return cli_report(NUC_PROPERTY, text);
-}
-
 static int tune(struct nuc_compiler *c, struct cli_args *args)
 {
     struct nuc_tune_result r;
@@ -278,8 +270,11 @@ static int tune(struct nuc_compiler *c, struct cli_args *args)
     if (status != NUC_OK)
         return cli_check(c, status);
     code = args->json ? add_json(c, args, &r) : print_result(c, args, &r);
-    if (code == CLI_OK && r.best == r.n_trials)
-        return report_unmet(args, &r);
+    if (code == CLI_OK && r.best == r.n_trials) {
+        char text[CLI_MESSAGE];
+        snprintf(text, sizeof text, "%s: no trial keeps the limits; the nearest: %.700s", args->positional[0], r.unmet);
+        return cli_report(NUC_PROPERTY, text);
+    }
     if (code == CLI_OK && args->output != NULL)
         code = write_best(args, &r.trials[r.best]);
     return code;

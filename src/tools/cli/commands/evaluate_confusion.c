@@ -20,24 +20,6 @@ static const char *class_name(const struct nuc_evaluation *e, size_t class, char
     return text;
 }
 
-static int digits_of(uint64_t n)
-{
-    int digits = 1;
-
-    for (; n >= 10; n /= 10)
-        digits++;
-    return digits;
-}
-
-static uint64_t row_sum(const struct nuc_output_score *o, size_t label)
-{
-    uint64_t sum = 0;
-
-    for (size_t k = 0; k < o->n_classes; k++)
-        sum += cell(o, label, k);
-    return sum;
-}
-
 /* The counts where they fit into the width, else percents of the row. */
 static void print_matrix(const struct nuc_evaluation *e, const struct nuc_output_score *o)
 {
@@ -48,7 +30,9 @@ static void print_matrix(const struct nuc_evaluation *e, const struct nuc_output
         uint64_t n = o->program_accuracy.confusion[i];
         most = n > most ? n : most;
     }
-    int width = digits_of(most > o->n_classes ? most : o->n_classes) + 1;
+    int width = 2; /* of the longest number and a space */
+    for (uint64_t n = most > o->n_classes ? most : o->n_classes; n >= 10; n /= 10)
+        width++;
     bool counts = NAME_WIDTH + width * (int)o->n_classes <= WIDTH;
     width = counts ? width : 3;
     cli_printf("\n%-*s%s\n", NAME_WIDTH, "label", counts ? "decisions" : "decisions, % of the row ('**': all)");
@@ -57,7 +41,9 @@ static void print_matrix(const struct nuc_evaluation *e, const struct nuc_output
         cli_printf("%*zu", width, k);
     cli_printf("\n");
     for (size_t i = 0; i < o->n_classes; i++) {
-        uint64_t sum = row_sum(o, i);
+        uint64_t sum = 0;
+        for (size_t k = 0; k < o->n_classes; k++)
+            sum += cell(o, i, k);
         cli_printf("%-*.*s", NAME_WIDTH, NAME_WIDTH - 1, class_name(e, i, name, sizeof name));
         for (size_t k = 0; k < o->n_classes; k++) {
             uint64_t n = cell(o, i, k);
