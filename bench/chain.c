@@ -9,9 +9,9 @@
 
 #include "data/npz_write.h"
 #include "front/pt2/pt2_write.h"
+#include "graph_text/parse_graph.h"
 #include "host/file.h"
 #include "host/text.h"
-#include "ir/graph.h"
 #include "litert/litert.h"
 
 #define KINDS "conv, residual, mixed, parameters, inputs, fan, sliding, attention, wide"

@@ -572,9 +572,8 @@ const char *nuc_node_text(struct nuc_context *cx, const struct nuc_node *node);
 
 /* ---- text form, verification (text.c, verify.c, shapes.c) ---- */
 
-/* Prints in the form of docs/formats.md; with_data adds the bytes of constants, so that it parses back whole. */
+/* Prints in the form of docs/formats.md; with_data adds the bytes of constants, so that it can be read back whole. */
 const char *nuc_graph_print(struct nuc_graph *g, bool with_data);
-struct nuc_graph *nuc_graph_parse(struct nuc_context *cx, const char *file, const char *text);
 
 /* Fails with NUC_INTERNAL, naming `stage` and the node, when an invariant or a shape rule does not hold. */
 void nuc_graph_verify(struct nuc_graph *g, const char *stage);

@@ -1,4 +1,4 @@
-/* Prints a graph in the text form that docs/formats.md defines and parse_text.c reads. */
+/* Prints a graph in the text form that docs/formats.md defines. */
 #include <ctype.h>
 #include <math.h>
 #include <stdio.h>

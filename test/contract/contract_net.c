@@ -3,8 +3,8 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "graph_text/parse_graph.h"
 #include "host/text.h"
-#include "ir/graph.h"
 
 #define MAX_NODES 16
 #define MAX_ELEMENTS 2000

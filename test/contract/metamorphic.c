@@ -13,6 +13,7 @@
 
 #include "contract_net.h"
 #include "driver/driver.h"
+#include "graph_text/parse_graph.h"
 #include "host/text.h"
 #include "nucleon/runner.h"
 

@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #include "driver/driver.h"
+#include "graph_text/parse_graph.h"
 #include "host/text.h"
 #include "nucleon/runner.h"
 #include "random_graph.h"

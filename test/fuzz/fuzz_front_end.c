@@ -3,6 +3,7 @@
 
 #include "front/sensor/front_end.h"
 #include "fuzz_support.h"
+#include "graph_text/parse_graph.h"
 
 #define MEMORY ((size_t)64 << 20)
 

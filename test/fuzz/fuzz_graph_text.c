@@ -3,7 +3,7 @@
 #include <string.h>
 
 #include "fuzz_support.h"
-#include "ir/graph.h"
+#include "graph_text/parse_graph.h"
 
 #define MEMORY ((size_t)128 << 20)
 

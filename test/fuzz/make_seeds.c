@@ -17,6 +17,7 @@
 #include "differential/random_graph.h"
 #include "driver/driver.h"
 #include "driver/lowered.h"
+#include "graph_text/parse_graph.h"
 #include "host/file.h"
 #include "npu/container/container.h"
 #include "npu/convert/kernel_selection.h"

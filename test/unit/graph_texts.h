@@ -4,7 +4,7 @@
 
 #include "unit/contexts.h"
 
-#include "ir/graph.h"
+#include "graph_text/parse_graph.h"
 
 /* A graph from the lines after "nucleon-graph 1". */
 static inline struct nuc_graph *parse_graph(struct nuc_context *cx, const char *lines)

@@ -1,7 +1,7 @@
 /* The text form of graphs parses back, errors name their line, and the verifier finds what is broken. */
 #include "contexts.h"
 
-#include "ir/graph.h"
+#include "graph_text/parse_graph.h"
 
 /* Every kind of argument, value, annotation and name the form has. */
 static const char everything[] =

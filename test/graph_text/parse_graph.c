@@ -9,8 +9,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "graph_text/parse_graph.h"
 #include "ir/args.h"
-#include "ir/graph.h"
 #include "ir/invariants.h"
 
 struct reader {
