@@ -38,7 +38,7 @@ struct nuc_npu {
     uint8_t kind;               /* enum nuc_npu_kind: the NPU that the program is for */
     uint8_t revision;           /* of the microcode */
     uint32_t n_inputs, n_outputs, n_calls;
-    uint32_t scratch_size, profile_size, debug_size, weights_size;
+    uint32_t scratch_size, profile_size, weights_size;
     uint32_t staging_size;                 /* 0: weights are read where they are */
     uint32_t readable_start, readable_end; /* while verifying: bytes of the weights a call may read */
     struct nuc_npu_trace trace;

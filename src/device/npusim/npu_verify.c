@@ -48,7 +48,6 @@ static enum nuc_npu_fault verify_header(const uint8_t *mc, struct nuc_npu *npu, 
     npu->n_calls = word(mc, NUC_MC_WORD_CALLS);
     npu->scratch_size = word(mc, NUC_MC_WORD_SCRATCH);
     npu->profile_size = b.profile;
-    npu->debug_size = b.debug;
     npu->weights_size = word(mc, NUC_MC_WORD_WEIGHTS);
     npu->staging_size = b.prefetch;
     npu->readable_end = npu->staging_size == 0 ? npu->weights_size : 0;
