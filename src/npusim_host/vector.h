@@ -135,12 +135,13 @@ struct vec_linear {
 };
 
 /*
- * Products with one operand that many rows share: v = (x - zero) * weight, (v + addend - (v < 0 ? less : 0)) >> shift,
- * by the byte of the shared operand. Both roundings of a product go away from 0, so negative ones begin elsewhere.
+ * Products with one operand that many rows share: v = x - zero, (v * weight + addend - (v < 0 ? less : 0)) >> shift, by
+ * the byte of the shared operand. Both roundings of a product go away from 0, so negative ones begin elsewhere.
+ * words: `weight` below `less`, of 16 bits each, which a dot product multiplies by v and its sign.
  */
 struct vec_lines {
-    int32_t weight[256], addend[256];
-    int32_t zero, less, shift;
+    int32_t words[256], addend[256], shift[256];
+    int32_t zero;
     int32_t rows; /* that share it */
     bool a_is_shared;
 };
@@ -158,8 +159,8 @@ struct vec_binary {
 };
 
 struct vec_scaled_rows {
-    const int32_t *weight, *addend; /* in whole blocks of 64 */
-    int32_t zero, less, shift;
+    const int32_t *words, *addend, *shift; /* of lines, in whole blocks of 64 */
+    int32_t zero;
     int64_t rows, in_row, out_row;
     struct vec_output output; /* its zero point is 0 */
 };

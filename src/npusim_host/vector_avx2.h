@@ -74,6 +74,18 @@ static inline vec_i32 vec_shift_right(vec_i32 a, int32_t by)
     return (vec_i32){_mm256_sra_epi32(a.low, count), _mm256_sra_epi32(a.high, count)};
 }
 
+static inline __m256i vec_half_line(__m256i v, __m256i words, __m256i addend, __m256i shift)
+{
+    return _mm256_srav_epi32(_mm256_add_epi32(addend, _mm256_madd_epi16(v, words)), shift);
+}
+
+/* v of 16 bits, times the lower of two words, less the upper one where it is negative: `struct vec_lines`. */
+static inline vec_i32 vec_line(vec_i32 v, vec_i32 words, vec_i32 addend, vec_i32 shift)
+{
+    return (vec_i32){vec_half_line(v.low, words.low, addend.low, shift.low),
+                     vec_half_line(v.high, words.high, addend.high, shift.high)};
+}
+
 static inline __m256i vec_half_if_negative(__m256i v, __m256i a, __m256i b)
 {
     return _mm256_blendv_epi8(b, a, _mm256_srai_epi32(v, 31));

@@ -59,11 +59,10 @@ static inline vec_i32 vec_shift_right(vec_i32 a, int32_t by)
     return _mm512_sra_epi32(a, _mm_cvtsi32_si128(by));
 }
 
-#define VEC_LESS 1 /* one instruction compares */
-
-static inline vec_i32 vec_if_less(vec_i32 v, vec_i32 bound, vec_i32 a, vec_i32 b)
+/* v of 16 bits, times the lower of two words, less the upper one where it is negative: `struct vec_lines`. */
+static inline vec_i32 vec_line(vec_i32 v, vec_i32 words, vec_i32 addend, vec_i32 shift)
 {
-    return _mm512_mask_mov_epi32(b, _mm512_cmplt_epi32_mask(v, bound), a);
+    return _mm512_srav_epi32(_mm512_dpwssd_epi32(addend, v, words), shift);
 }
 
 /* a where `v` is negative, else b. */

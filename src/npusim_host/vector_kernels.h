@@ -32,14 +32,6 @@ static inline vec_x vec_staged_inputs(const int8_t *p)
 #define vec_requant_bent vec_requant_any
 #endif
 
-#ifndef VEC_LESS
-/* a where `v` is less than `bound`, which is less than 2^31 from it, else b. */
-static inline vec_i32 vec_if_less(vec_i32 v, vec_i32 bound, vec_i32 a, vec_i32 b)
-{
-    return vec_if_negative(vec_sub(v, bound), a, b);
-}
-#endif
-
 #ifndef VEC_WORDS /* results have all bits of their lanes */
 static inline vec_i32 vec_to_word(vec_i32 v)
 {
@@ -437,9 +429,9 @@ VEC_INLINE vec_i32 vec_binary_value(const struct vec_binary *e, const struct vec
     vec_i32 a = vec_sub(qa, vec_splat(e->a_zero)), b = vec_sub(qb, vec_splat(e->b_zero));
 
     if (opcode == NUC_MC_OP_MAXIMUM)
-        return vec_if_less(qa, qb, qb, qa);
+        return vec_if_negative(vec_sub(qa, qb), qb, qa);
     if (opcode == NUC_MC_OP_MINIMUM)
-        return vec_if_less(qa, qb, qa, qb);
+        return vec_if_negative(vec_sub(qa, qb), qa, qb);
     if (opcode == NUC_MC_OP_MUL)
         return vec_scaled(vec_mul(a, b), &scale[2], any);
     if (opcode == NUC_MC_OP_PRELU)
@@ -522,22 +514,21 @@ VEC_INLINE void vec_scale_block(const struct vec_scaled_rows *of, const int8_t *
                                 int32_t n, int8_t *out)
 {
     const struct vec_scaled_rows own = *of, *s = &own; /* which results do not lie over */
-    vec_i32 weight[VEC_ROW], addend[VEC_ROW], lower[VEC_ROW], of_zero[VEC_ROW], result[VEC_ROW];
+    vec_i32 words[VEC_ROW], addend[VEC_ROW], shift[VEC_ROW], zero = vec_splat(s->zero), result[VEC_ROW];
 
     VEC_UNROLL
     for (int i = 0; i < vectors; i++) {
-        weight[i] = vec_load(s->weight + at + i * VEC_LANES);
-        of_zero[i] = vec_mul(weight[i], vec_splat(s->zero));
-        addend[i] = vec_sub(vec_load(s->addend + at + i * VEC_LANES), of_zero[i]);
-        lower[i] = vec_sub(addend[i], vec_splat(s->less));
+        words[i] = vec_load(s->words + at + i * VEC_LANES);
+        addend[i] = vec_load(s->addend + at + i * VEC_LANES);
+        shift[i] = vec_load(s->shift + at + i * VEC_LANES);
     }
     for (int64_t r = 0; r < s->rows; r++) {
         const int8_t *from = in + r * s->in_row + at;
         int8_t *to = out + r * s->out_row + at;
         VEC_UNROLL
         for (int i = 0; i < vectors; i++) {
-            vec_i32 v = vec_mul(vec_widen(from + i * VEC_LANES, vec_smaller(n, VEC_LANES)), weight[i]);
-            result[i] = vec_shift_right(vec_add(v, vec_if_less(v, of_zero[i], lower[i], addend[i])), s->shift);
+            vec_i32 v = vec_sub(vec_widen(from + i * VEC_LANES, vec_smaller(n, VEC_LANES)), zero);
+            result[i] = vec_line(v, words[i], addend[i], shift[i]);
         }
         if (vectors > 1)
             vec_store_row(result, &s->output, to, n);

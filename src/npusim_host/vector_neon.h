@@ -69,6 +69,18 @@ static inline vec_i32 vec_shift_right(vec_i32 a, int32_t by)
     return vec_shift_left(a, -by);
 }
 
+/* v of 16 bits, times the lower of two words, less the upper one where it is negative: `struct vec_lines`. */
+static inline vec_i32 vec_line(vec_i32 v, vec_i32 words, vec_i32 addend, vec_i32 shift)
+{
+    for (int i = 0; i < 4; i++) {
+        int32x4_t weight = vshrq_n_s32(vshlq_n_s32(words.val[i], 16), 16), less = vshrq_n_s32(words.val[i], 16);
+        int32x4_t sum = vmlaq_s32(addend.val[i], v.val[i], weight);
+        sum = vmlaq_s32(sum, vshrq_n_s32(v.val[i], 31), less);
+        v.val[i] = vshlq_s32(sum, vnegq_s32(shift.val[i]));
+    }
+    return v;
+}
+
 /* a where `v` is negative, else b. */
 static inline vec_i32 vec_if_negative(vec_i32 v, vec_i32 a, vec_i32 b)
 {

@@ -199,14 +199,14 @@ static void scale_rows(const struct binary_job *job, int64_t row, int64_t rows, 
 {
     const struct nuc_mc_binary *e = job->e;
     const struct vec_lines *l = job->plan->lines;
-    int32_t last = e->rank - 1, values = e->shape[last] * together, weight[SCALED], addend[SCALED];
+    int32_t last = e->rank - 1, values = e->shape[last] * together;
+    int32_t words[SCALED], addend[SCALED], shift[SCALED];
     const int32_t *strides = l->a_is_shared ? e->b_stride : e->a_stride;
     int32_t step = (l->a_is_shared ? e->a_stride : e->b_stride)[last];
-    struct vec_scaled_rows s = {.weight = weight,
+    struct vec_scaled_rows s = {.words = words,
                                 .addend = addend,
+                                .shift = shift,
                                 .zero = l->zero,
-                                .less = l->less,
-                                .shift = l->shift,
                                 .rows = rows,
                                 .in_row = (int64_t)strides[last - 1] * together,
                                 .out_row = npu_pitch(e->out_pitch, e->shape[last]) * together,
@@ -220,8 +220,9 @@ static void scale_rows(const struct binary_job *job, int64_t row, int64_t rows, 
         int32_t n = values - at < SCALED ? values - at : SCALED;
         for (int32_t i = 0, c = at % e->shape[last]; i < SCALED; i++, c = c + 1 < e->shape[last] ? c + 1 : 0) {
             int32_t byte = shared[(int64_t)c * step] - INT8_MIN;
-            weight[i] = l->weight[byte];
+            words[i] = l->words[byte];
             addend[i] = l->addend[byte];
+            shift[i] = l->shift[byte];
         }
         job->isa->scale_rows(&s, in + at, n, job->out + row * (s.out_row / together) + at);
     }

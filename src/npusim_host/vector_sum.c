@@ -21,7 +21,7 @@ static double factor(int32_t multiplier, int32_t shift)
 
 static int64_t rounded(double v)
 {
-    return (int64_t)(v + 0.5);
+    return (int64_t)(v < 0.0 ? v - 0.5 : v + 0.5);
 }
 
 /* Addends for which the function gives some of the bytes. */
@@ -94,24 +94,41 @@ bool vec_sum_is_linear(struct vec_linear *l, const struct nuc_mc_binary *e)
     return true;
 }
 
+/* The addend nearest to `v` that gives all bytes. */
+static int64_t nearest(const struct interval *c, int64_t v)
+{
+    return v < c->first ? c->first : v > c->last ? c->last : v;
+}
+
+#define LEAST_SHIFT 10 /* products of a weight above it stay below 2^13 */
+#define MOST_SHIFT 16
+
 /* The line of byte `shared`, whose weight is to be `slope`, or nearly so. */
 static bool find_line(struct vec_lines *l, const struct nuc_mc_binary *e, int32_t shared, double slope)
 {
     static const int32_t near[] = {0, 1, -1, 2, -2};
-    int64_t middle = rounded(ldexp(slope < 0.0 ? -slope : slope, l->shift));
+    int exponent, at = shared - INT8_MIN;
+
+    (void)frexp(slope, &exponent);
+    if (exponent > 15 - LEAST_SHIFT)
+        return false;
+    int32_t shift = 15 - exponent < MOST_SHIFT ? 15 - exponent : MOST_SHIFT, unit = 1 << shift;
+    int64_t middle = rounded(ldexp(slope, shift)), half = e->output_zero * (int64_t)unit + unit / 2;
 
     for (size_t i = 0; i < sizeof near / sizeof *near; i++) {
-        int64_t weight = (slope < 0.0 ? -middle : middle) + near[i];
-        struct interval c = {-((int64_t)1 << 30), (int64_t)1 << 30};
-        for (int32_t x = INT8_MIN; x <= INT8_MAX && c.first <= c.last; x++) {
+        int64_t weight = middle + near[i];
+        struct interval below = {-((int64_t)1 << 30), (int64_t)1 << 30}, above = below;
+        for (int32_t x = INT8_MIN; x <= INT8_MAX && above.first <= above.last && below.first <= below.last; x++) {
             int8_t a = (int8_t)(l->a_is_shared ? shared : x), b = (int8_t)(l->a_is_shared ? x : shared);
-            int64_t v = (x - l->zero) * weight;
-            narrow(&c, v - (v < 0 ? l->less : 0), nuc_mc_binary_value(e, NUC_MC_OP_MUL, a, b), e, l->shift);
+            narrow(x < l->zero ? &below : &above, (x - l->zero) * weight, nuc_mc_binary_value(e, NUC_MC_OP_MUL, a, b),
+                   e, shift);
         }
-        int64_t addend = c.first + (c.last - c.first) / 2, reach = 255 * llabs(weight) + llabs(addend) + l->less;
-        if (c.first <= c.last && reach <= INT32_MAX) {
-            l->weight[shared - INT8_MIN] = (int32_t)weight;
-            l->addend[shared - INT8_MIN] = (int32_t)addend;
+        int64_t addend = nearest(&above, half), less = addend - nearest(&below, addend);
+        if (above.first <= above.last && below.first <= below.last && llabs(weight) <= INT16_MAX &&
+            llabs(less) <= INT16_MAX && llabs(addend) < 1LL << (shift + 14)) {
+            l->words[at] = (int32_t)(((uint32_t)less << 16) | ((uint32_t)weight & 0xFFFFu));
+            l->addend[at] = (int32_t)addend;
+            l->shift[at] = shift;
             return true;
         }
     }
@@ -122,16 +139,8 @@ bool vec_product_is_lines(struct vec_lines *l, const struct nuc_mc_binary *e)
 {
     double unit = factor(e->out_multiplier, e->out_shift);
     int32_t zero = l->a_is_shared ? e->a_zero : e->b_zero;
-    int exponent;
 
-    /* Results, and what is added to them, stay inside 31 bits, and above the shift inside 16. */
-    (void)frexp(unit * 255.0 * 255.0 + 255.0, &exponent);
-    l->shift = 30 - exponent;
     l->zero = l->a_is_shared ? e->b_zero : e->a_zero;
-    if (l->shift < 16 || l->shift > 30 || e->out_shift > 0 || -e->out_shift > l->shift)
-        return false;
-    /* What is rounded a second time has `-out_shift` bits that the first one has left. */
-    l->less = e->out_shift < 0 ? 1 << (l->shift + e->out_shift) : 0;
     for (int32_t shared = INT8_MIN; shared <= INT8_MAX; shared++) {
         if (!find_line(l, e, shared, unit * (shared - zero)))
             return false;
