@@ -91,7 +91,8 @@ struct vec_output {
 
 /*
  * A row of output pixels of a convolution or matrix product. A pixel's window is `segments` runs of 4 * run bytes; the
- * next pixel's begins `pixel` bytes further in each. weights: [columns / 16][segments][run][16][4].
+ * next pixel's begins `pixel` bytes further in each. weights: [columns / 16][segments][run][16][4]. Of a block with 8
+ * columns both halves are the same.
  */
 struct vec_gemm {
     const uint8_t *weights;

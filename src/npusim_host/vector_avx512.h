@@ -221,6 +221,18 @@ vec_store_four(const vec_i32 *v, const struct vec_output *o, const int each, int
     }
 }
 
+/* 24 columns of two pixels, the last 8 of both in one vector. */
+static inline void vec_store_two(vec_i32 first, vec_i32 both, vec_i32 second, const struct vec_output *o, int8_t *out,
+                                 ptrdiff_t pixel)
+{
+    const __m512i by_pixel = _mm512_set_epi32(15, 11, 7, 3, 13, 9, 14, 10, 6, 2, 5, 1, 12, 8, 4, 0);
+    const vec_i32 v[] = {first, both, second, both};
+    __m512i r = _mm512_permutexvar_epi32(by_pixel, vec_bytes_of(v, o));
+
+    _mm512_mask_storeu_epi8(out, 0xFFFFFF, r);
+    _mm512_mask_storeu_epi8(out + pixel - 24, 0xFFFFFF000000, r);
+}
+
 static inline vec_i32 vec_widen(const int8_t *p, int32_t n)
 {
     return _mm512_cvtepi8_epi32(_mm_maskz_loadu_epi8((__mmask16)((1u << n) - 1u), p));
@@ -246,6 +258,12 @@ static inline vec_x vec_staged_inputs(const int8_t *p)
 
     memcpy(&v, p, sizeof v);
     return _mm512_set1_epi32(v);
+}
+
+/* Those of two pixels, in half of the lanes each. */
+static inline vec_x vec_inputs_of_two(vec_x first, vec_x second)
+{
+    return _mm512_mask_mov_epi32(first, 0xFF00, second);
 }
 
 /*

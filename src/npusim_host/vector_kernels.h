@@ -285,6 +285,61 @@ static int32_t vec_tiles_long(const struct vec_gemm *g, int32_t first, const int
     return tiles * VEC_TILE_LONG;
 }
 
+#if VEC_TILE_BLOCKS > 1
+/* Eight pixels of 24 columns: pixels next to each other share the vector of the last 8. */
+VEC_INLINE void vec_tile_shared(const struct vec_gemm *g, const int8_t *const *segment, ptrdiff_t at, const bool staged,
+                                int8_t *out)
+{
+    vec_i32 acc[8], both[4];
+    const uint8_t *w = g->weights;
+
+    VEC_UNROLL
+    for (int i = 0; i < 8; i++) {
+        acc[i] = vec_load(g->bias);
+        both[i / 2] = vec_load(g->bias + VEC_LANES);
+    }
+    for (int32_t s = 0; s < g->segments; s++) {
+        const int8_t *x = segment[s] + at;
+        for (int32_t k = 0; k < g->run; k++, x += VEC_DEPTH, w += VEC_BLOCK_WEIGHTS / VEC_VECTORS) {
+            vec_x inputs[8];
+            VEC_UNROLL
+            for (int i = 0; i < 8; i++) {
+                inputs[i] = staged ? vec_staged_inputs(x + i * g->pixel) : vec_inputs(x + i * g->pixel);
+                acc[i] = vec_dot(acc[i], inputs[i], w);
+            }
+            VEC_UNROLL
+            for (int i = 0; i < 4; i++)
+                both[i] = vec_dot(both[i], vec_inputs_of_two(inputs[2 * i], inputs[2 * i + 1]), w + g->block_bytes);
+        }
+    }
+    vec_requant_all(acc, 8, g->params, g->output.zero);
+    vec_requant_all(both, 4, g->params + g->params_step, g->output.zero);
+    VEC_UNROLL
+    for (int i = 0; i < 4; i++)
+        vec_store_two(acc[2 * i], both[i], acc[2 * i + 1], &g->output, out + 2 * i * g->out_pixel, g->out_pixel);
+}
+
+/* As many of these tiles as the pixels fill. Returns their pixels. */
+static int32_t vec_tiles_shared(const struct vec_gemm *g, int32_t first, const int8_t *const *segment, int32_t pixels,
+                                int8_t *out)
+{
+    const struct vec_gemm own = vec_gemm_from(g, first);
+    int32_t done = 0;
+
+    if (own.columns != 24 || own.addend)
+        return 0;
+    for (; done + 8 <= pixels; done += 8) {
+        if (g->staged)
+            vec_tile_shared(&own, segment, done * g->pixel, true, out + done * g->out_pixel);
+        else
+            vec_tile_shared(&own, segment, done * g->pixel, false, out + done * g->out_pixel);
+    }
+    return done;
+}
+#else /* blocks are alone */
+#define vec_tiles_shared vec_tiles_long
+#endif
+
 static void vec_tile_wide(const struct vec_gemm *g, int32_t first, const int8_t *const *segment, int8_t *out)
 {
     const struct vec_gemm own = vec_gemm_from(g, first);
@@ -312,13 +367,14 @@ static void vec_gemm_row(const struct vec_gemm *g, const int8_t *const *segment,
     int32_t n_blocks = (g->columns + VEC_LANES - 1) / VEC_LANES;
 
     for (int32_t first = 0, blocks; first < n_blocks; first += blocks, out += blocks * VEC_LANES) {
-        blocks = n_blocks - first >= VEC_TILE_BLOCKS ? VEC_TILE_BLOCKS : 1;
+        /* Of 40 columns the last 24 are done together. */
+        blocks = n_blocks - first >= VEC_TILE_BLOCKS && g->columns - first * VEC_LANES != 40 ? VEC_TILE_BLOCKS : 1;
         if (pixels == 1 && n_blocks - first >= VEC_TILE_WIDE) {
             vec_tile_wide(g, first, segment, out);
             blocks = VEC_TILE_WIDE;
             continue;
         }
-        int32_t done = blocks == 1 ? vec_tiles_long(g, first, segment, pixels, out) : 0;
+        int32_t done = (blocks == 1 ? vec_tiles_long : vec_tiles_shared)(g, first, segment, pixels, out);
         if (done < pixels)
             vec_gemm_tiles(g, first, segment, done, pixels - done, blocks, out);
     }
