@@ -144,7 +144,7 @@ static void check_formula(struct checker *c, const struct nuc_formula *f)
 /* The names that a pattern binds: those that stand where values do. */
 static void declare_names(struct checker *c, const struct nuc_term *t)
 {
-    static const char *const functions[] = {"number", "mask", "once", "is", "bounded", "pow", "neg"};
+    static const char *const functions[] = {"number", "mask", "compare", "once", "is", "bounded", "pow", "neg"};
     bool is_function = strchr("+-*/<>=", t->name != NULL ? t->name[0] : ' ') != NULL;
     uint32_t i = 0;
 

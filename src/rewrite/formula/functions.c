@@ -599,6 +599,23 @@ FUNCTION(moved_dims)
         nuc_insert_moved_dims(s->g, s->node, tensor(s, &args[0]), from->u.ints, to->u.ints, from->count));
 }
 
+/* The comparison that compare() of a pattern found, and the one that is true where it is false. */
+FUNCTION(compare)
+{
+    return nuc_node_arg(nuc_insert_with_number(s->g, s->node, (enum nuc_op)whole(s, &args[2]), tensor(s, &args[0]),
+                                               nuc_number_arg(&args[1])));
+}
+
+FUNCTION(opposite)
+{
+    enum nuc_op c = (enum nuc_op)whole(s, &args[0]);
+
+    return nuc_int_arg(c == NUC_OP_GT   ? NUC_OP_LE
+                       : c == NUC_OP_GE ? NUC_OP_LT
+                       : c == NUC_OP_LT ? NUC_OP_GE
+                                        : NUC_OP_GT);
+}
+
 /* ---- the table ---- */
 
 const struct nuc_formula_function *nuc_formula_function(const char *name)
@@ -649,6 +666,8 @@ const struct nuc_formula_function *nuc_formula_function(const char *name)
         {"waves", 5, 5, call_waves, "waves(n, inputs, outputs, factor, kind): the matrix of a Fourier transform"},
         {"over_parts", 1, 1, call_over_parts, "an equation of einsum that sums over a dimension in front, too"},
         {"moved_dims", 3, 3, call_moved_dims, "moved_dims(x, from, to)"},
+        {"compare", 3, 3, call_compare, "compare(x, v, c): x and a number by a comparison that a pattern found"},
+        {"opposite", 1, 1, call_opposite, "of a comparison that a pattern found: <= of >"},
     };
 
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {

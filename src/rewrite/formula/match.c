@@ -7,6 +7,7 @@
 
 #include "host/numbers.h"
 #include "ir/args.h"
+#include "ir/op_list.h"
 #include "rewrite/formula/term.h"
 #include "rewrite/recognize/written.h"
 
@@ -210,6 +211,11 @@ static int match_special(struct nuc_formula_site *s, struct nuc_term *t, struct 
         return nuc_number_of(s->g, node, &number) && bind(s, t->terms[0]->name, nuc_float_arg(number)) ? 1 : -1;
     if (strcmp(t->name, "mask") == 0) /* truths, or integers in place of them, of any size */
         return !nuc_is_floating(node->vals[0].dtype) && bind(s, t->terms[0]->name, nuc_node_arg(node)) ? 1 : -1;
+    if (strcmp(t->name, "compare") == 0) /* compare(a, b, c): a > b, >=, < or <=; c stands for which */
+        return nuc_op_is_in(node->op, NUC_OPS(NUC_OP_GT, NUC_OP_GE, NUC_OP_LT, NUC_OP_LE)) &&
+                       match_arguments(s, t, node) && bind(s, t->terms[2]->name, nuc_int_arg(node->op))
+                   ? 1
+                   : -1;
     if (strcmp(t->name, "once") == 0) /* nothing else reads it */
         return node->n_users == 1 && match(s, t->terms[0], node) ? 1 : -1;
     if (strcmp(t->name, "is") == 0) /* is(y, pattern): y stands for what the pattern fits */
@@ -276,7 +282,8 @@ static bool may_be(struct nuc_term *t, enum nuc_op op, enum nuc_dialect dialect)
 {
     struct product p = {.number = 1};
 
-    if (t->kind != NUC_TERM_CALL || strcmp(t->name, "number") == 0 || strcmp(t->name, "mask") == 0)
+    if (t->kind != NUC_TERM_CALL || strcmp(t->name, "number") == 0 || strcmp(t->name, "mask") == 0 ||
+        strcmp(t->name, "compare") == 0)
         return true;
     if (strcmp(t->name, "once") == 0 || strcmp(t->name, "is") == 0)
         return may_be(t->terms[t->count - 1], op, dialect);
