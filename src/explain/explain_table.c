@@ -158,17 +158,6 @@ static void add_followers(struct nuc_text *out, const struct nuc_explanation *e,
                               nuc_with_commas(out->cx, cause->follow_cycles), names_text(&others)));
 }
 
-/* The first cause that is alike, where that was printed before. */
-static uint32_t earlier_cause(struct nuc_context *cx, const struct nuc_explanation *e, uint32_t index,
-                              const bool *printed)
-{
-    for (uint32_t i = 0; i < e->n_causes; i++) {
-        if (printed[i] && nuc_is_alike(cx, e, i, index))
-            return i;
-    }
-    return NUC_NO_CAUSE;
-}
-
 /* In place of the reasons of a cause: where the same were given. What was found matters where it is a number. */
 static void add_likeness(struct nuc_text *out, const struct nuc_explanation *e, uint32_t index, uint32_t earlier)
 {
@@ -196,11 +185,14 @@ static void add_cause(struct nuc_text *out, const struct nuc_explanation *e, uin
     struct nuc_context *cx = out->cx;
     const struct nuc_explain_cause *cause = &e->causes[index];
     const struct nuc_explain_row *root = &e->rows[cause->root];
-    uint32_t earlier = earlier_cause(cx, e, index, printed);
+    uint32_t earlier = 0;
 
+    /* The first cause that is alike, where that was printed before. */
+    while (earlier < e->n_causes && !(printed[earlier] && nuc_is_alike(cx, e, earlier, index)))
+        earlier++;
     printed[index] = true;
     add_line(out, e, "CPU", root->node, cause->part_cycles + cause->follow_cycles);
-    if (earlier != NUC_NO_CAUSE) {
+    if (earlier < e->n_causes) {
         add_likeness(out, e, index, earlier);
         return;
     }

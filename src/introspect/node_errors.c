@@ -149,23 +149,22 @@ static bool take_float(struct measuring *m, struct nuc_node *twin, uint32_t inde
 
 static const enum nuc_op *const cutting = NUC_OPS(NUC_OP_RELU, NUC_OP_RELU6, NUC_OP_HARDTANH);
 
-/* What an activation reads where nothing else does, be it rounded in between or not; NULL: something else does. */
-static const struct nuc_node *read_by_activation(const struct nuc_node *activation)
-{
-    const struct nuc_node *in = nuc_op_is_in(activation->op, cutting) ? nuc_arg_node(activation, NUC_SELF) : NULL;
-
-    for (unsigned i = 0; i < 2 && in != NULL && nuc_is_quantization(in); i++)
-        in = in->n_users == 1 ? nuc_arg_node(in, NUC_SELF) : NULL;
-    return in != NULL && in->n_users == 1 && in->origin != 0 ? in : NULL;
-}
-
-/* The value that its activation alone reads: what that cuts off is no error. NULL: it is another one. */
+/*
+ * The value that its activation alone reads, be it rounded in between or not: what that cuts off is no error. NULL: it
+ * is another one.
+ */
 static struct compared *fused_with(struct measuring *m, const struct compared *v)
 {
-    const struct nuc_node *in = v->rounded != NULL ? read_by_activation(v->quantized) : NULL;
-    struct compared *maker = in == NULL || in->origin > m->n ? NULL : &m->values[in->origin - 1];
+    const struct nuc_node *in = NULL;
 
-    return maker != NULL && maker->quantized == in && nuc_is_operator(in) ? maker : NULL;
+    if (v->rounded != NULL && nuc_op_is_in(v->quantized->op, cutting))
+        in = nuc_arg_node(v->quantized, NUC_SELF);
+    for (unsigned i = 0; i < 2 && in != NULL && nuc_is_quantization(in); i++)
+        in = in->n_users == 1 ? nuc_arg_node(in, NUC_SELF) : NULL;
+    if (in == NULL || in->n_users != 1 || in->origin == 0 || in->origin > m->n)
+        return NULL;
+    struct compared *maker = &m->values[in->origin - 1];
+    return maker->quantized == in && nuc_is_operator(in) ? maker : NULL;
 }
 
 /* The activation of what the operator in front of it would give with float weights and without rounding. */

@@ -106,17 +106,6 @@ static enum nuc_input_kind input_kind(const struct nuc_json *spec)
                       : "an input of this kind is not handled: pass tensors only");
 }
 
-/* The field arg of a specification: {"name": ...}, for a user's value {"as_tensor": {"name": ...}}. */
-static struct nuc_json spec_name(const struct nuc_json *arg, bool is_user_input, struct nuc_json *held)
-{
-    if (!is_user_input)
-        return nuc_json_field(arg, "name");
-    *held = nuc_json_union(arg);
-    if (strcmp(held->key, "as_tensor") != 0)
-        nuc_json_fail(held, NUC_UNSUPPORTED, "the input is not a tensor: make it a constant of the model");
-    return nuc_json_field(held, "name");
-}
-
 /*
  * An input that is not a tensor: the graph is made for the value it had, and does not read it. None needs no word; with
  * any other value the caller should know.
@@ -159,9 +148,14 @@ static void add_placeholder(struct nuc_importer *im, size_t index, const struct 
     if (skip_constant_input(im, spec))
         return;
     enum nuc_input_kind kind = input_kind(spec);
-    struct nuc_json arg = nuc_json_field(spec, "arg");
-    struct nuc_json held;
-    struct nuc_json name = spec_name(&arg, kind == NUC_USER_INPUT, &held);
+    struct nuc_json arg = nuc_json_field(spec, "arg"), held;
+    /* {"name": ...}, for a user's value {"as_tensor": {"name": ...}}. */
+    if (kind == NUC_USER_INPUT) {
+        held = nuc_json_union(&arg);
+        if (strcmp(held.key, "as_tensor") != 0)
+            nuc_json_fail(&held, NUC_UNSUPPORTED, "the input is not a tensor: make it a constant of the model");
+    }
+    struct nuc_json name = nuc_json_field(kind == NUC_USER_INPUT ? &held : &arg, "name");
     const char *text = nuc_unused_name(im, &name);
 
     /* The graph lists the same inputs in the same order as the signature. */

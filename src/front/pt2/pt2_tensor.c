@@ -146,17 +146,6 @@ static struct nuc_span read_payload(const struct nuc_importer *im, const struct 
     return nuc_zip_read(im->zip, file);
 }
 
-/* All elements of the storage as float32. */
-static struct nuc_span widen(struct nuc_context *cx, enum nuc_dtype stored, struct nuc_span bytes)
-{
-    size_t count = bytes.size / nuc_dtype_size(stored);
-    float *wide = nuc_alloc_array(cx, count, sizeof *wide);
-
-    for (size_t i = 0; i < count; i++)
-        wide[i] = (float)nuc_number_at(stored, bytes.data, i);
-    return (struct nuc_span){(const uint8_t *)wide, count * sizeof *wide};
-}
-
 const struct nuc_data *nuc_read_data(const struct nuc_importer *im, const char *target, const struct nuc_meta *meta,
                                      const struct nuc_json *at)
 {
@@ -195,7 +184,13 @@ const struct nuc_data *nuc_read_data(const struct nuc_importer *im, const char *
     /* torch aligns its files to 64 bytes; readers rely on elements being aligned. */
     if ((uintptr_t)bytes.data % size != 0)
         bytes.data = nuc_copy(im->cx, bytes.data, bytes.size);
-    if (stored != meta->dtype)
-        bytes = widen(im->cx, stored, bytes);
+    if (stored != meta->dtype) {
+        /* All elements of the storage as float32. */
+        size_t count = bytes.size / size;
+        float *wide = nuc_alloc_array(im->cx, count, sizeof *wide);
+        for (size_t i = 0; i < count; i++)
+            wide[i] = (float)nuc_number_at(stored, bytes.data, i);
+        bytes = (struct nuc_span){(const uint8_t *)wide, count * sizeof *wide};
+    }
     return nuc_data_make(im->cx, bytes, t.strides, t.meta.rank);
 }

@@ -36,13 +36,10 @@ static void shift(struct nuc_context *cx, struct nuc_lt_tensor *t)
     t->data.data = bytes;
 }
 
-/* Operand of the weights and dimension of their output channels; -1: the operator has no such weights. */
-static int weights_operand(int32_t code, uint32_t *dim)
+static bool has_weights(int32_t code)
 {
-    *dim = code == NUC_LT_DEPTHWISE_CONV_2D ? 3 : 0;
-    bool has = code == NUC_LT_CONV_2D || code == NUC_LT_DEPTHWISE_CONV_2D || code == NUC_LT_FULLY_CONNECTED ||
-               code == NUC_LT_TRANSPOSE_CONV;
-    return has ? 1 : -1;
+    return code == NUC_LT_CONV_2D || code == NUC_LT_DEPTHWISE_CONV_2D || code == NUC_LT_FULLY_CONNECTED ||
+           code == NUC_LT_TRANSPOSE_CONV;
 }
 
 /*
@@ -121,10 +118,9 @@ void nuc_ti_adapt_tensors(struct nuc_ti *ti)
     }
     for (uint32_t k = 0; k < s->n_ops; k++) {
         const struct nuc_lt_op *op = &s->ops[k];
-        uint32_t dim, last = op->n_inputs - 1;
-        int operand = weights_operand(op->code, &dim);
+        uint32_t last = op->n_inputs - 1, dim = op->code == NUC_LT_DEPTHWISE_CONV_2D ? 3 : 0; /* of output channels */
         uint32_t data = op->code == NUC_LT_TRANSPOSE_CONV ? 2 : 0;
-        if (operand < 0 || op->n_inputs <= data + 1 || op->inputs[1] < 0 || op->inputs[data] < 0)
+        if (!has_weights(op->code) || op->n_inputs <= data + 1 || op->inputs[1] < 0 || op->inputs[data] < 0)
             continue;
         struct nuc_lt_tensor *w = &ti->tensors[op->inputs[1]], *x = &ti->tensors[op->inputs[data]];
         bool plain = w->dtype == NUC_I8 && w->quant.count == 1 && w->quant.zero_point[0] != 0 && w->rank > dim &&

@@ -48,15 +48,6 @@ static char *cut_line(char **text, size_t room)
     return line;
 }
 
-static void print_wrapped(const char *indent, const char *text)
-{
-    char copy[1024], *rest = copy;
-
-    snprintf(copy, sizeof copy, "%s", text);
-    while (*rest != '\0')
-        cli_printf("%s%s\n", indent, cut_line(&rest, WIDTH - 1 - strlen(indent)));
-}
-
 static int print_trial(struct nuc_compiler *c, const struct cli_args *args, const struct nuc_tune_result *r,
                        size_t index)
 {
@@ -86,8 +77,12 @@ static int print_trial(struct nuc_compiler *c, const struct cli_args *args, cons
     const char *before = index > 0 ? r->trials[index - 1].reason : NULL;
     if (trial->reason != NULL && before != NULL && strcmp(trial->reason, before) == 0)
         cli_printf("      as above\n");
-    else if (trial->reason != NULL)
-        print_wrapped("      ", trial->reason);
+    else if (trial->reason != NULL) {
+        char copy[1024];
+        snprintf(copy, sizeof copy, "%s", trial->reason);
+        for (char *text = copy; *text != '\0';)
+            cli_printf("      %s\n", cut_line(&text, WIDTH - 1 - 6));
+    }
     free(label);
     return CLI_OK;
 }
