@@ -31,10 +31,3 @@ void nuc_add_obstacle(struct nuc_context *cx, const char *file, const struct nuc
     all->last = &o->next;
     all->count++;
 }
-
-void nuc_refuse(struct nuc_context *cx, const char *file, const struct nuc_obstacle *obstacle)
-{
-    if (cx->obstacles == NULL)
-        nuc_fail(cx, NUC_UNSUPPORTED, "%s: %s", file, obstacle->text);
-    nuc_add_obstacle(cx, file, obstacle);
-}

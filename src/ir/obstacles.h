@@ -1,6 +1,6 @@
 /*
- * What keeps a model from being compiled, all of it: nuc_refuse() is an error, unless the context collects obstacles.
- * Then what cannot be compiled is left out, its results become inputs of the model and its operands outputs.
+ * What keeps a model from being compiled, all of it: the first is an error, unless the context collects obstacles. Then
+ * what cannot be compiled is left out, its results become inputs of the model and its operands outputs.
  */
 #ifndef NUC_IR_OBSTACLES_H
 #define NUC_IR_OBSTACLES_H
@@ -27,8 +27,5 @@ struct nuc_obstacles *nuc_collect_obstacles(struct nuc_context *cx);
 
 /* Copies the obstacle with its texts; `text` loses "FILE: " in front. */
 void nuc_add_obstacle(struct nuc_context *cx, const char *file, const struct nuc_obstacle *obstacle);
-
-/* "FILE: TEXT" as an error, NUC_UNSUPPORTED, or as an obstacle where these are collected. */
-void nuc_refuse(struct nuc_context *cx, const char *file, const struct nuc_obstacle *obstacle);
 
 #endif
