@@ -164,6 +164,16 @@ bool nuc_is_written(const struct nuc_node *x)
     return false;
 }
 
+void nuc_take_place(struct nuc_graph *g, struct nuc_node *node, uint32_t old_ids, struct nuc_node *value)
+{
+    const char *name = node->name;
+
+    nuc_replace_uses(g, node, value, NULL);
+    nuc_remove_node(g, node);
+    if (value->id >= old_ids)
+        nuc_rename(g, value, name);
+}
+
 bool nuc_rewrite_each(struct nuc_graph *g, const enum nuc_op *ops,
                       bool (*rewrite)(struct nuc_graph *g, struct nuc_node *node))
 {

@@ -53,6 +53,9 @@ struct nuc_node **nuc_collect(struct nuc_graph *g, const enum nuc_op *ops, uint3
 /* Whether an operator in place takes the value: one that is read behind it is another. */
 bool nuc_is_written(const struct nuc_node *x);
 
+/* The value is read in place of the node, which goes; made since ids were below `old_ids`, it gets the node's name. */
+void nuc_take_place(struct nuc_graph *g, struct nuc_node *node, uint32_t old_ids, struct nuc_node *value);
+
 /*
  * Calls rewrite() for each of them, which returns whether it changed the graph, and removes what is dead then. Returns
  * whether any did: the body of a pass.

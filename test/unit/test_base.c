@@ -4,7 +4,6 @@
 #include <math.h>
 
 #include "device/base/fixed_point.h"
-#include "device/base/flatbuf.h"
 #include "nucleon/types.h"
 
 static uint32_t next_random(uint32_t *state)

@@ -3,7 +3,6 @@
 #include "device/runtime/loader.h"
 #include "nucleon/NeutronDriver.h"
 #include "program_graphs.h"
-#include "random.h"
 
 /* ---- a driver that adds one to every byte ---- */
 

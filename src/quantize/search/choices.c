@@ -27,14 +27,7 @@ static bool has_no_padding(const struct nuc_node *conv)
 /* One of zeros is there to be corrected. */
 static bool has_no_bias(struct nuc_graph *g, const struct nuc_node *bias)
 {
-    if (bias != NULL && !nuc_is_static_float(bias))
-        return false;
-    const float *values = bias == NULL ? NULL : nuc_const_contiguous(g, bias);
-    for (int64_t i = 0; values != NULL && i < nuc_elements(&bias->vals[0]); i++) {
-        if (!nuc_numbers_equal((double)values[i], 0))
-            return false;
-    }
-    return true;
+    return bias == NULL || nuc_is_static_zero(g, bias);
 }
 
 bool nuc_only_chooses(struct nuc_graph *g, const struct nuc_node *node)

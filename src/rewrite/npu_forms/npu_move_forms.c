@@ -91,7 +91,6 @@ static uint64_t calls_of_times(int64_t times)
     return calls;
 }
 
-/* One part is the value itself. */
 /* ---- copies of one value ---- */
 
 /* A concatenation of one value, several times; NULL: of others. */

@@ -745,8 +745,8 @@ static bool form_variance_applies(const struct nuc_support *s, const struct nuc_
     const struct nuc_node *x = nuc_operand(s->g, node, NUC_SELF);
     uint64_t each = nuc_estimate_move(s->target, (uint64_t)nuc_elements(&x->vals[0]));
 
-    return is_asked_for(s, node) && nuc_is_float_value(node) && nuc_elements(&node->vals[0]) > 0 &&
-           times_mean(x, node) > 0 && operators * each < on_cpu(s->target, node);
+    return is_asked_for(s, node) && nuc_is_float_value(node) && times_mean(x, node) > 0 &&
+           operators * each < on_cpu(s->target, node);
 }
 
 static struct nuc_node *form_variance(const struct nuc_support *s, struct nuc_node *node)

@@ -22,17 +22,6 @@ static struct nuc_node *behind_views(struct nuc_node *value)
     return value;
 }
 
-static bool is_zero(struct nuc_graph *g, const struct nuc_node *value)
-{
-    if (value == NULL || !nuc_is_static(value) || value->data == NULL || value->vals[0].dtype != NUC_F32)
-        return false;
-    const float *x = nuc_const_contiguous(g, value);
-    int64_t i = 0, count = nuc_elements(&value->vals[0]);
-    while (i < count && nuc_numbers_equal((double)x[i], 0))
-        i++;
-    return i == count;
-}
-
 /* The only index of index_put; NULL: others, or it adds. */
 static struct nuc_node *place_of(const struct nuc_node *put)
 {
@@ -115,7 +104,7 @@ static bool read_unpool(struct nuc_graph *g, const struct nuc_node *node, struct
            index_of(g, node, nuc_input_meta(u->pool, NUC_SELF)) == place && nuc_is_float_value(u->values) &&
            !nuc_is_static(u->values) && nuc_elements(&u->values->vals[0]) == nuc_elements(&u->pool->vals[0]) &&
            nuc_elements(&node->vals[0]) == nuc_elements(nuc_input_meta(u->pool, NUC_SELF)) &&
-           is_zero(g, nuc_arg_node(node, NUC_SELF));
+           nuc_is_static_zero(g, nuc_arg_node(node, NUC_SELF));
 }
 
 /* The pool without indices, for all who read its values. */

@@ -304,13 +304,8 @@ static bool join(struct nuc_graph *g, struct nuc_node *last)
     if ((is_large ? rank > NUC_MAX_TRANSPOSE_RANK : takes >= count || rank > most) ||
         (takes == 0 && nuc_feeds_output(last) && (x->n_users > 1 || !nuc_is_call(x))))
         return false; /* an output has a value of its own */
-    const char *name = last->name;
     uint32_t old_ids = g->next_id;
-    struct nuc_node *value = moved(g, last, x, &order);
-    nuc_replace_uses(g, last, value, NULL);
-    nuc_remove_node(g, last);
-    if (value->id >= old_ids)
-        nuc_rename(g, value, name);
+    nuc_take_place(g, last, old_ids, moved(g, last, x, &order));
     return true;
 }
 

@@ -11,16 +11,6 @@
 #include "rewrite/pieces.h"
 #include "rewrite/recognize/written.h"
 
-static void take_place(struct nuc_graph *g, struct nuc_node *node, uint32_t old_ids, struct nuc_node *value)
-{
-    const char *name = node->name;
-
-    nuc_replace_uses(g, node, value, NULL);
-    nuc_remove_node(g, node);
-    if (value->id >= old_ids)
-        nuc_rename(g, value, name);
-}
-
 static bool write_slice(struct nuc_graph *g, struct nuc_node *node)
 {
     struct nuc_node *into = nuc_operand(g, node, NUC_SELF), *part = nuc_operand(g, node, NUC_ARG(SLICE_SCATTER, src));
@@ -31,7 +21,7 @@ static bool write_slice(struct nuc_graph *g, struct nuc_node *node)
     if (nuc_elements(&part->vals[0]) == 0 || part->vals[0].dtype != m.dtype || into->vals[0].dtype != m.dtype ||
         (nuc_integer(node, NUC_ARG(SLICE_SCATTER, step), 1) != 1 && part->vals[0].sizes[dim] != 1))
         return false;
-    take_place(g, node, old_ids, nuc_insert_written(g, node, into, dim, start, part));
+    nuc_take_place(g, node, old_ids, nuc_insert_written(g, node, into, dim, start, part));
     return true;
 }
 
@@ -82,7 +72,7 @@ static bool write_places(struct nuc_graph *g, struct nuc_node *node)
     into = nuc_insert_expanded(g, node, into, m.sizes, m.rank);
     m.sizes[dim] = to - from;
     part = nuc_insert_expanded(g, node, part, m.sizes, m.rank);
-    take_place(g, node, old_ids, nuc_insert_written(g, node, into, dim, from, part));
+    nuc_take_place(g, node, old_ids, nuc_insert_written(g, node, into, dim, from, part));
     return true;
 }
 
@@ -93,7 +83,7 @@ static bool read_piece(struct nuc_graph *g, struct nuc_node *slice)
         nuc_feeds_output(slice) ? NULL : nuc_insert_piece(g, slice, slice, nuc_operand(g, slice, NUC_SELF));
 
     if (piece != NULL)
-        take_place(g, slice, old_ids, piece);
+        nuc_take_place(g, slice, old_ids, piece);
     return piece != NULL;
 }
 
@@ -109,6 +99,8 @@ static bool write_kept_part(struct nuc_graph *g, struct nuc_node *node)
 {
     const struct nuc_node *into = nuc_arg_node(node, node->op == NUC_OP_WHERE ? NUC_ARG(WHERE, other) : NUC_SELF);
 
+    while (into != NULL && into->op == NUC_OP_SLICE) /* pieces are looked for behind slices */
+        into = nuc_arg_node(into, NUC_SELF);
     return into != NULL && (into->op != NUC_OP_CAT || nuc_keeps_pieces(into)) && write_part(g, node);
 }
 
