@@ -337,6 +337,8 @@ bool nuc_written_gathers(struct nuc_graph *g)
     for (uint32_t i = 0; i < 2 * count; i++) {
         struct nuc_node *node = nodes[i < count ? i : 2 * count - 1 - i];
         bool is_term = node->n_users == 1 && adds(node->users[0]);
+        if (i >= count) /* backwards: what was made stands behind */
+            made.count = 0;
         uint32_t old_ids = g->next_id;
         struct nuc_node *value =
             node->n_users > 0 && adds(node) && is_term == (i >= count) ? rewritten(g, &made, node) : NULL;

@@ -108,6 +108,8 @@ static bool join_scales(struct nuc_graph *g, struct nuc_node *product)
         if (muls[i] == NULL)
             return false;
     }
+    if (muls[0] == muls[1]) /* a product of a matrix by itself */
+        return false;
     nuc_set_arg_node(muls[0], g, at[0], nuc_insert_constant(g, muls[0], NUC_F32, numbers[0] * numbers[1]));
     nuc_replace_uses(g, muls[1], nuc_operand(g, muls[1], at[1] == NUC_SELF ? NUC_OTHER : NUC_SELF), NULL);
     return true;
