@@ -29,11 +29,11 @@ static cmsis_nn_tile tile(const int32_t pair[2])
     return (cmsis_nn_tile){pair[1], pair[0]};
 }
 
-/* Each window reaches into the image: its kernels count the rows and columns outside by this. */
+/* Each window reaches into the image: its kernels count the rows and columns outside by this, in 16 bits. */
 static bool windows_reach(const struct nuc_conv_s8 *c)
 {
     for (int d = 0; d < 2; d++) {
-        if (c->padding[d] > (c->kernel[d] - 1) * c->dilation[d] ||
+        if (c->in_size[d] > INT16_MAX || c->padding[d] > (c->kernel[d] - 1) * c->dilation[d] ||
             (c->out_size[d] - 1) * c->stride[d] - c->padding[d] >= c->in_size[d])
             return false;
     }

@@ -139,8 +139,9 @@ static void put_window(const struct plan *p, const struct part *part, const int8
         int32_t in_y = y + k.tap[0] * c->dilation[0];
         int32_t in_x = x + k.tap[1] * c->dilation[1];
         bool there = in_y >= 0 && in_y < p->in_size[0];
-        int32_t left = there ? between(k.from, -in_x * p->depth, k.to) : k.to;
-        int32_t right = between(left, (p->in_size[1] - in_x) * p->depth, k.to);
+        int32_t first = between(0, -in_x, p->width), end = between(0, p->in_size[1] - in_x, p->width); /* taps */
+        int32_t left = there ? between(k.from, first * p->depth, k.to) : k.to;
+        int32_t right = between(left, end * p->depth, k.to);
         const int8_t *run = image + ((ptrdiff_t)in_y * p->in_size[1] + in_x) * c->in_channels;
         if (left > k.from)
             put(p, pixel, at, NULL, left - k.from);

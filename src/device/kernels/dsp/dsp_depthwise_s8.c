@@ -307,9 +307,9 @@ static void by_bands(const struct strip *s, const int8_t *image, int8_t *out)
         rows = (rows < c->out_size[0] ? rows : c->out_size[0]) - y;
         for (int32_t k = 0; k < n && k < rows; k++) {
             int32_t top = (y + k) * c->stride[0];
-            compute(s,
-                    &(struct windows){&s->sides[top & 1], s->lines + ((top >> 1) - base) * pitch, out + k * s->out_row,
-                                      (rows - k + n - 1) / n, n * c->stride[0] / 2 * pitch, n * s->out_row});
+            compute(s, &(struct windows){&s->sides[top & 1], s->lines + ((top >> 1) - base) * pitch,
+                                         out + k * s->out_row, (rows - k + n - 1) / n,
+                                         rows - k > n ? n * c->stride[0] / 2 * pitch : 0, n * s->out_row});
         }
     }
 }

@@ -119,14 +119,6 @@ static float real_of(int64_t whole)
     return whole >= INT32_MIN && whole <= INT32_MAX ? (float)(int32_t)whole : (float)whole;
 }
 
-static int64_t whole_at(enum nuc_dtype dtype, const void *at)
-{
-    if (!is_real(dtype))
-        return nuc_load_whole(dtype, at, 0);
-    struct number n = load(dtype, at);
-    return integer(&n);
-}
-
 static void load_wholes(struct run *r, int32_t count, int64_t *to)
 {
     if (r->dtype == NUC_BOOL || r->dtype == NUC_U8) {
@@ -134,7 +126,7 @@ static void load_wholes(struct run *r, int32_t count, int64_t *to)
             to[i] = *r->at;
     } else {
         for (int32_t i = 0; i < count; i++, r->at += r->step)
-            to[i] = whole_at(r->dtype, r->at);
+            to[i] = nuc_load_whole(r->dtype, r->at, 0);
     }
 }
 

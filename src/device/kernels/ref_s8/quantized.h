@@ -73,7 +73,8 @@ static inline size_t nuc_depthwise_overlay_bytes(const struct nuc_conv_s8 *c)
     }
     if (c->in_channels != c->out_channels)
         return 0;
-    return (size_t)((c->kernel[0] - 1) * c->dilation[0] + 1) * (size_t)c->in_size[1];
+    const size_t rows = (size_t)((c->kernel[0] - 1) * c->dilation[0] + 1), row = (size_t)c->in_size[1];
+    return row > 0 && rows > SIZE_MAX / row ? 0 : rows * row; /* what memory cannot hold is no scratch */
 }
 
 /*
