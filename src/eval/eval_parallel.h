@@ -22,7 +22,7 @@ unsigned nuc_pool_threads(const struct nuc_pool *pool);
 
 /*
  * Calls fn for parts that cover [0, count) once. `cost` is the work of the whole loop in multiply-accumulates: a loop
- * cheaper than waking a thread runs in the caller. fn must not fail (nuc_fail).
+ * cheaper than giving a part of it to a thread runs in the caller. fn must not fail (nuc_fail).
  */
 void nuc_parallel_for(struct nuc_pool *pool, size_t count, double cost, nuc_parallel_fn fn, const void *arg);
 

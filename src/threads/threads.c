@@ -89,15 +89,17 @@ static bool bite(struct nuc_threads *t, uint32_t index, int64_t *begin, int64_t 
     return true;
 }
 
-/* All that is left, in bites; own part first. */
-static void work_on(struct nuc_threads *t, uint32_t index)
+/* All that is left, in bites; own part first. False: nothing was. */
+static bool work_on(struct nuc_threads *t, uint32_t index)
 {
     int64_t begin, end;
+    bool any = false;
 
     for (uint32_t k = 0; k < t->threads; k++) {
-        while (bite(t, (index + k) % t->threads, &begin, &end))
+        for (; bite(t, (index + k) % t->threads, &begin, &end); any = true)
             t->work(t->arg, index, begin, end);
     }
+    return any;
 }
 
 /* ---- workers ---- */
@@ -164,7 +166,7 @@ static void *wait_and_work(void *arg)
 
     while (!atomic_load(&t->stop)) {
         if (enter(t, &seen)) {
-            work_on(t, w->index);
+            (void)work_on(t, w->index);
             leave(t);
         } else {
             await_round(t, seen);
@@ -281,8 +283,8 @@ void nuc_threads_run(struct nuc_threads *t, nuc_thread_work work, void *arg, int
     if (atomic_load(&t->sleepers) > 0)
         wake(t);
     int64_t began = now();
-    work_on(t, 0);
-    if (close_gate(t, began)) {
+    bool has_worked = work_on(t, 0);
+    if (close_gate(t, began) || !has_worked) { /* who has done nothing has nothing to compare with */
         t->alone = atomic_load_explicit(&t->entries, memory_order_relaxed) != entries ? 0 : t->alone + 1;
     } else {
         t->alone = ALONE;
