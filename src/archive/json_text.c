@@ -75,7 +75,7 @@ void nuc_json_text_close(struct nuc_json_text *t)
 struct parser {
     struct nuc_json_text *t;
     char *at, *end;
-    char *out; /* the end of what was moved, never beyond what is read next */
+    char *out; /* the end of what was moved, never beyond the token that is read next */
     int line;
     uint32_t known[KNOWN_STRINGS]; /* by a hash: where one is, 0: none; a later one takes its place */
 };
@@ -120,7 +120,9 @@ static size_t most_tokens(const struct nuc_json_text *t)
     return count;
 }
 
-/* The first character of what comes next, with what follows it up to p->at, moves. */
+/*
+ * `length` characters at `from` move: a number with the character behind it, which ends it. Returns their place.
+ */
 static uint32_t place(struct parser *p, const char *from, size_t length)
 {
     uint32_t place = (uint32_t)(p->out - p->t->text);
@@ -237,19 +239,14 @@ static bool escape(struct parser *p, char **to)
 /* A string of `length` at `from`, of which there is one already, or which moves. Returns its place. */
 static uint32_t place_string(struct parser *p, const char *from, size_t length)
 {
-    char *text = p->t->text;
     uint32_t hash = (uint32_t)length;
 
     if (length > 0)
         hash = ((hash * 31 + (uint8_t)from[0]) * 31 + (uint8_t)from[length / 2]) * 31 + (uint8_t)from[length - 1];
     uint32_t *known = &p->known[hash % KNOWN_STRINGS];
-    if (*known != 0 && memcmp(text + *known, from - 1, length + 2) == 0)
-        return *known;
-    memmove(p->out, from - 1, length + 2);
-    uint32_t place = (uint32_t)(p->out - text);
-    *known = place;
-    p->out += length + 2;
-    return place;
+    if (*known == 0 || memcmp(p->t->text + *known, from - 1, length + 2) != 0)
+        *known = place(p, from - 1, length + 2);
+    return *known;
 }
 
 static bool is_simple(char c)

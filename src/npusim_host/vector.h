@@ -101,7 +101,7 @@ struct vec_gemm {
     int32_t params_step;             /* 1, or 0: blocks share them */
     size_t block_bytes;              /* of weights */
     int32_t segments, run, columns;
-    int32_t taps;          /* of a run, if they are whole groups of four and `pixel` apart; else 1 */
+    int32_t taps;          /* of a run, if they are whole groups of four and `pixel` apart; else 0 or 1 */
     bool staged;           /* inputs have the kernels' offset already */
     const int32_t *addend; /* of each pixel, to all its sums; NULL: 0 */
     ptrdiff_t pixel, out_pixel;

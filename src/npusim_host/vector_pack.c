@@ -189,10 +189,10 @@ static struct vec_plan *pack(const struct vec_isa *isa, const struct source *s, 
                                 .run = vec_up(s->run, VEC_DEPTH),
                                 .columns = s->columns,
                                 .output = s->out};
+    const int32_t unused = vec_up(s->columns, VEC_LANES) * VEC_LANES - s->columns;
     for (int32_t o = 0; o < s->groups * s->columns; o++) {
         int32_t group = o / s->columns, column = o % s->columns;
         size_t block = (size_t)(group * p->group_params + column / VEC_LANES);
-        int32_t unused = vec_up(s->columns, VEC_LANES) * VEC_LANES - s->columns;
         int32_t next = unused == VEC_LANES / 2 && column / VEC_LANES == s->columns / VEC_LANES ? unused : VEC_LANES;
         for (int32_t lane = column % VEC_LANES; lane < VEC_LANES; lane += next) {
             if (!pack_column(isa, s, o, memory + block * block_bytes, params + block, lane,
