@@ -51,7 +51,7 @@ static void express(struct nuc_job *j)
         return;
     nuc_fold_constants(j->m->graph);
     /* Biases of products that became layers. */
-    nuc_fuse_add_behind_views(j->m->graph);
+    nuc_fold_channel_terms(j->m->graph);
     nuc_refresh_layouts(j->m->graph);
     nuc_restore_output_orders(j->m->graph, outputs);
 }

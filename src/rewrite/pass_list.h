@@ -17,8 +17,8 @@ struct nuc_pass {
 bool nuc_fold_batch_norm(struct nuc_graph *g);
 /* So does one behind moves, or in front of a linear that alone reads it. */
 bool nuc_fold_moved_batch_norm(struct nuc_graph *g);
-/* So does a product with a constant for each channel. */
-bool nuc_fold_layer_scales(struct nuc_graph *g);
+/* So does a sum or a product with a constant for each channel. */
+bool nuc_fold_channel_terms(struct nuc_graph *g);
 /* A 2-D pooling of [C, H, W] gets a batch dimension around it. */
 bool nuc_batch_pools(struct nuc_graph *g);
 /* A split into several tensors becomes slices. */
@@ -49,7 +49,6 @@ bool nuc_split_recurrent_as_reference(struct nuc_graph *g); /* initial states ar
 bool nuc_fold_constants(struct nuc_graph *g);
 /* linear + static bias-shaped tensor becomes one linear. */
 bool nuc_fuse_linear_add(struct nuc_graph *g);
-bool nuc_fuse_add_behind_views(struct nuc_graph *g); /* the addition behind views that keep rows */
 /* An activation after a concatenation of convolutions or matrix products moves in front of it. */
 bool nuc_move_activation(struct nuc_graph *g);
 /* A number as divisor becomes a tensor of the dividend's sizes. */

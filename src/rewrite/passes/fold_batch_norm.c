@@ -2,14 +2,15 @@
  * y = batch_norm(layer(x)): with s = gamma / sqrt(variance + epsilon), the weight of each output channel is multiplied
  * by s and the bias becomes (bias - mean) * s + beta. Layers are convolutions, transposed ones and linear. The order of
  * the float32 operations is that of torch's fuse_conv_bn_weights and fuse_linear_bn_weights, on which quantization
- * scales depend in their last digits. Moves between both stay where they are, and a product with one value for each
- * channel goes the same way. A norm behind something else goes into a layer without padding that alone reads it.
+ * scales depend in their last digits. Moves between both stay where they are, and a product or a sum with one value for
+ * each channel goes the same way. A norm behind something else goes into a layer without padding that alone reads it.
  */
 #include <math.h>
 
 #include "ir/args.h"
 #include "ir/axis_map.h"
 #include "ir/conv_args.h"
+#include "ir/masks.h"
 #include "rewrite/pass_list.h"
 #include "rewrite/rewrite.h"
 
@@ -209,51 +210,91 @@ static bool fold_moved(struct nuc_graph *g, struct nuc_node *norm)
     return moved(node, &dim) == input && dim == 1 && fold_norm(g, norm, &l);
 }
 
-/* ---- products with a value for each channel ---- */
+/* ---- a value for each channel ---- */
 
-/* What the product of a layer's results alone is multiplied with, one value for each channel; NULL: something else. */
-static struct nuc_node *scales_in(struct nuc_graph *g, const struct nuc_node *product, const struct nuc_node *x,
-                                  uint32_t dim, int64_t channels)
+/*
+ * What `node`, a sum, difference, product or quotient of a layer's results `x` alone, has beside them: one value for
+ * each channel, which is dimension `dim` of x. NULL: something else.
+ */
+static struct nuc_node *term_beside(const struct nuc_node *node, const struct nuc_node *x, uint32_t dim,
+                                    int64_t channels)
 {
-    struct nuc_node *other = nuc_arg_node(product, NUC_OTHER);
-    struct nuc_node *scales = nuc_operand(g, product, other == x ? NUC_SELF : NUC_OTHER);
+    const bool commutes = node->op == NUC_OP_MUL || (node->op == NUC_OP_ADD && nuc_has_plain_alpha(node));
 
-    if (other == NULL || scales == x || !nuc_is_static_float(scales))
+    if (!commutes && node->op != NUC_OP_ADD && node->op != NUC_OP_SUB && node->op != NUC_OP_DIV)
         return NULL;
-    const struct nuc_meta *m = &scales->vals[0], *out = &product->vals[0];
-    bool fits =
-        nuc_same_sizes(out, &x->vals[0]) && m->rank + dim >= out->rank && nuc_elements(m) == channels && channels > 1;
-    return fits && m->sizes[m->rank + dim - out->rank] == channels ? scales : NULL;
+    const bool first = nuc_arg_node(node, NUC_SELF) == x;
+    struct nuc_node *values = first || commutes ? nuc_arg_node(node, first ? NUC_OTHER : NUC_SELF) : NULL;
+    if (values == NULL || !nuc_is_static_float(values))
+        return NULL;
+    const struct nuc_meta *m = &values->vals[0], *out = &node->vals[0];
+    bool fits = nuc_same_sizes(out, &x->vals[0]) && m->rank + dim >= out->rank && nuc_elements(m) == channels;
+    return fits && m->sizes[m->rank + dim - out->rank] == channels ? values : NULL;
 }
 
-static bool fold_layer_scale(struct nuc_graph *g, struct nuc_node *node)
+/* False: a channel is divided by zero, or its term hides it, beside which int8 has no steps for the others. */
+static bool can_fold(const struct nuc_node *node, const float *values, size_t channels)
+{
+    bool can = true;
+
+    for (size_t c = 0; can && c < channels; c++)
+        can = node->op == NUC_OP_DIV ? fabsf(values[c]) > 0 : node->op != NUC_OP_ADD || values[c] > NUC_MASKED / 2;
+    return can;
+}
+
+static void set_bias(struct nuc_graph *g, const struct layer *l, const float *values, const char *suffix)
+{
+    const int64_t channels = (int64_t)l->channels;
+    const struct nuc_meta vector = nuc_meta_make(NUC_F32, &channels, 1);
+
+    nuc_set_arg_node(l->node, g, NUC_CONV_BIAS,
+                     l->bias != NULL ? take_place(g, l->bias, suffix, &l->bias->vals[0], values)
+                                     : nuc_take_parameter(g, l->weight, "_bias", &vector, values));
+}
+
+static bool fold_channel_term(struct nuc_graph *g, struct nuc_node *layer)
 {
     struct layer l;
 
-    if (!read_layer(g, node, &l))
+    if (!read_layer(g, layer, &l))
         return false;
     uint32_t dim = channel_dim(&l);
-    struct nuc_node *last = moved(node, &dim), *product = last->n_users == 1 ? last->users[0] : NULL;
-    const struct nuc_node *scales =
-        product != NULL && product->op == NUC_OP_MUL ? scales_in(g, product, last, dim, (int64_t)l.channels) : NULL;
-    if (scales == NULL)
+    struct nuc_node *last = moved(layer, &dim), *node = last->n_users == 1 ? last->users[0] : NULL;
+    const struct nuc_node *term = node != NULL ? term_beside(node, last, dim, (int64_t)l.channels) : NULL;
+    const float *values = term != NULL ? nuc_const_contiguous(g, term) : NULL;
+    if (values == NULL || !can_fold(node, values, l.channels))
         return false;
-    const float *values = nuc_const_contiguous(g, scales);
-    scale_weight(g, &l, values, "_scaled");
-    if (l.bias != NULL) {
-        const float *old = nuc_const_contiguous(g, l.bias);
-        float *scaled = nuc_alloc_array(g->cx, l.channels, sizeof *scaled);
-        for (size_t c = 0; c < l.channels; c++)
-            scaled[c] = old[c] * values[c];
-        nuc_set_arg_node(node, g, NUC_CONV_BIAS, take_place(g, l.bias, "_scaled", &l.bias->vals[0], scaled));
+    const bool adds = node->op == NUC_OP_ADD || node->op == NUC_OP_SUB;
+    const float alpha = adds ? (float)nuc_scalar(node, NUC_ARG(ADD, alpha), 1.0) : 1;
+    const float *old = l.bias != NULL ? nuc_const_contiguous(g, l.bias) : NULL;
+    float *terms = nuc_alloc_array(g->cx, l.channels, sizeof *terms);
+    float *bias = nuc_alloc_array(g->cx, l.channels, sizeof *bias);
+    for (size_t c = 0; c < l.channels; c++) {
+        const float before = old != NULL ? old[c] : 0;
+        terms[c] = node->op == NUC_OP_DIV ? 1 / values[c] : values[c] * (node->op == NUC_OP_SUB ? -alpha : alpha);
+        bias[c] = adds ? before + terms[c] : before * terms[c];
     }
-    nuc_replace_uses(g, product, last, NULL);
+    if (!adds)
+        scale_weight(g, &l, terms, "_scaled");
+    if (adds || old != NULL)
+        set_bias(g, &l, bias, adds ? "_combined" : "_scaled");
+    nuc_replace_uses(g, node, last, NULL);
+    nuc_remove_node(g, node);
     return true;
 }
 
-bool nuc_fold_layer_scales(struct nuc_graph *g)
+static bool fold_channel_terms(struct nuc_graph *g, struct nuc_node *layer)
 {
-    return nuc_rewrite_each(g, NUC_OPS(NUC_OP_LINEAR, NUC_OP_CONV1D, NUC_OP_CONV2D), fold_layer_scale);
+    bool changed = false;
+
+    while (fold_channel_term(g, layer))
+        changed = true;
+    return changed;
+}
+
+bool nuc_fold_channel_terms(struct nuc_graph *g)
+{
+    return nuc_rewrite_each(g, NUC_OPS(NUC_OP_LINEAR, NUC_OP_CONV1D, NUC_OP_CONV2D), fold_channel_terms);
 }
 
 /* ---- batch norms alone ---- */

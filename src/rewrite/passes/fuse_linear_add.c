@@ -1,5 +1,4 @@
 #include "ir/args.h"
-#include "ir/masks.h"
 #include "rewrite/insert.h"
 #include "rewrite/pass_list.h"
 
@@ -8,25 +7,13 @@ static bool is_float_vector(const struct nuc_node *node, int64_t length)
     return nuc_is_static_float(node) && node->vals[0].rank == 1 && node->vals[0].sizes[0] == length;
 }
 
-/* A mask is no bias: beside what takes out an output, int8 has no steps for the others. */
-static bool hides(struct nuc_graph *g, const struct nuc_node *vector)
-{
-    const float *values = nuc_const_contiguous(g, vector);
-
-    for (int64_t i = 0; i < vector->vals[0].sizes[0]; i++) {
-        if (values[i] <= NUC_MASKED / 2)
-            return true;
-    }
-    return false;
-}
-
 /* bias + alpha * other, or NULL when the addition is not one of a bias. */
 static struct nuc_node *fused_bias(struct nuc_graph *g, struct nuc_node *linear, struct nuc_node *other, float alpha)
 {
     struct nuc_node *bias = nuc_arg_node(linear, NUC_ARG(LINEAR, bias));
     int64_t features = nuc_operand(g, linear, NUC_ARG(LINEAR, weight))->vals[0].sizes[0];
 
-    if (!is_float_vector(other, features) || (bias != NULL && !is_float_vector(bias, features)) || hides(g, other))
+    if (!is_float_vector(other, features) || (bias != NULL && !is_float_vector(bias, features)))
         return NULL;
     if (bias == NULL && !(alpha < 1.0f) && !(alpha > 1.0f))
         return other;
@@ -40,6 +27,31 @@ static struct nuc_node *fused_bias(struct nuc_graph *g, struct nuc_node *linear,
                              sum);
 }
 
+bool nuc_fuse_linear_add(struct nuc_graph *g)
+{
+    bool changed = false;
+
+    for (struct nuc_node *n = g->first; n != NULL; n = n->next) {
+        struct nuc_node *add = n->op == NUC_OP_LINEAR && n->n_users == 1 ? n->users[0] : NULL;
+        if (add == NULL || add->op != NUC_OP_ADD || nuc_arg_node(add, NUC_SELF) != n ||
+            nuc_arg_node(add, NUC_OTHER) == n)
+            continue;
+        struct nuc_node *bias =
+            fused_bias(g, n, nuc_arg_node(add, NUC_OTHER), (float)nuc_scalar(add, NUC_ARG(ADD, alpha), 1.0));
+        if (bias == NULL)
+            continue;
+        nuc_set_arg_node(n, g, NUC_ARG(LINEAR, bias), bias);
+        nuc_replace_uses(g, add, n, NULL);
+        nuc_remove_node(g, add);
+        changed = true;
+    }
+    if (changed)
+        nuc_remove_dead(g);
+    return changed;
+}
+
+/* ---- layers that follow each other ---- */
+
 /* Whether a view keeps the rows of what it reads. */
 static bool keeps_rows(const struct nuc_node *view)
 {
@@ -49,45 +61,6 @@ static bool keeps_rows(const struct nuc_node *view)
     return nuc_op_family(view->op) == NUC_FAMILY_VIEW && input != NULL && input->vals[0].rank > 0 && out->rank > 0 &&
            input->vals[0].sizes[input->vals[0].rank - 1] == out->sizes[out->rank - 1];
 }
-
-static bool fuse_adds(struct nuc_graph *g, bool behind_views)
-{
-    bool changed = false;
-
-    for (struct nuc_node *n = g->first; n != NULL; n = n->next) {
-        struct nuc_node *value = n, *add = n->op == NUC_OP_LINEAR && n->n_users == 1 ? n->users[0] : NULL;
-        while (behind_views && add != NULL && add->n_users == 1 && keeps_rows(add)) {
-            value = add;
-            add = add->users[0];
-        }
-        if (add == NULL || add->op != NUC_OP_ADD || nuc_arg_node(add, NUC_SELF) != value ||
-            nuc_arg_node(add, NUC_OTHER) == value)
-            continue;
-        struct nuc_node *bias =
-            fused_bias(g, n, nuc_arg_node(add, NUC_OTHER), (float)nuc_scalar(add, NUC_ARG(ADD, alpha), 1.0));
-        if (bias == NULL)
-            continue;
-        nuc_set_arg_node(n, g, NUC_ARG(LINEAR, bias), bias);
-        nuc_replace_uses(g, add, value, NULL);
-        nuc_remove_node(g, add);
-        changed = true;
-    }
-    if (changed)
-        nuc_remove_dead(g);
-    return changed;
-}
-
-bool nuc_fuse_linear_add(struct nuc_graph *g)
-{
-    return fuse_adds(g, false);
-}
-
-bool nuc_fuse_add_behind_views(struct nuc_graph *g)
-{
-    return fuse_adds(g, true);
-}
-
-/* ---- layers that follow each other ---- */
 
 /* The layer whose rows `linear` reads, perhaps behind views that keep them; NULL: something else reads them, too. */
 static struct nuc_node *layer_before(const struct nuc_node *linear)

@@ -266,7 +266,7 @@ bool nuc_merge_convs(struct nuc_graph *g)
         merged = nuc_rewrite_each(g, NUC_OPS(NUC_OP_ADD, NUC_OP_SUB), merge);
         if (merged) {
             nuc_fold_batch_norm(g);
-            nuc_fold_layer_scales(g);
+            nuc_fold_channel_terms(g);
         }
         changed |= merged;
     } while (merged);
