@@ -141,7 +141,7 @@ void vec_params_close(const struct vec_isa *isa, struct vec_params *p, const str
  */
 bool vec_params_bend(struct vec_params *p, const struct vec_output *o, int32_t *bias);
 
-#define VEC_WORTH_LINES 64 /* results of an output: with fewer of them searching takes longer */
+#define VEC_WORTH_LINES 8 /* results of an output: with fewer of them searching takes longer */
 
 /* Sums of one output's weights, which decide about its bias and the bound of its accumulator. */
 struct vec_sums {

@@ -101,8 +101,11 @@ void vec_weight_set(const struct vec_isa *isa, uint8_t *group, int32_t lane, int
 bool vec_output_set(const struct vec_isa *isa, struct vec_params *p, int32_t lane, int32_t *folded, int32_t bias,
                     const struct vec_sums *s, int32_t zero, const int32_t *requant)
 {
-    int32_t largest = zero < 0 ? INT8_MAX - zero : zero - INT8_MIN;
-    uint64_t bound = (uint64_t)llabs((long long)bias) + (uint64_t)s->absolute * (uint64_t)largest;
+    /* Inputs from the zero point; padding is 0. All products of the larger magnitude have one sign. */
+    int64_t least = zero > INT8_MIN ? INT8_MIN - zero : 0, most = zero < INT8_MAX ? INT8_MAX - zero : 0;
+    int64_t positive = (s->absolute + s->sum) / 2, negative = (s->absolute - s->sum) / 2;
+    int64_t highest = bias + positive * most - negative * least, lowest = bias + positive * least - negative * most;
+    uint64_t bound = (uint64_t)(highest > -lowest ? highest : -lowest);
     *folded = (int32_t)((uint32_t)bias - (uint32_t)(int32_t)(zero + isa->input_offset) * (uint32_t)(uint64_t)s->sum);
     return vec_params_set_word(p, lane, bound, requant[0], requant[1]);
 }
@@ -149,13 +152,13 @@ static bool pack_column(const struct vec_isa *isa, const struct source *s, int32
                           s->requant + (int64_t)channel * s->requant_step);
 }
 
-/* Whether blocks that were given the same pair have the same form: then the parameters of the first serve all. */
+/* Whether blocks that were given the same pair became the same: then the parameters of the first serve all. */
 static bool are_alike(const struct vec_params *params, uint64_t blocks, int32_t columns)
 {
     bool alike = columns >= VEC_LANES;
 
     for (uint64_t b = 1; b < blocks; b++)
-        alike = alike && params[b].form == params[0].form;
+        alike = alike && memcmp(params + b, params, offsetof(struct vec_params, not_short)) == 0;
     return alike;
 }
 

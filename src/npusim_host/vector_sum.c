@@ -154,7 +154,9 @@ struct bend {
     int64_t weight, shift[2], whole[2];
 };
 
-/* The least x with `x * a` modulo `m` in [first, last], which are more than 0; -1: none. a < m. */
+#define MOST_MULTIPLE ((int64_t)1 << 60)
+
+/* The least x with `x * a` modulo `m` in [first, last], which are more than 0; -1: none up to the bound. a < m. */
 static int64_t first_multiple(int64_t a, int64_t m, int64_t first, int64_t last)
 {
     if (a == 0)
@@ -163,18 +165,19 @@ static int64_t first_multiple(int64_t a, int64_t m, int64_t first, int64_t last)
     if (x * a <= last)
         return x;
     int64_t y = first_multiple(m % a, a, (a - last % a) % a, (a - first % a) % a);
-    return y < 0 ? -1 : (first + m * y + a - 1) / a;
+    return y < 0 || y > MOST_MULTIPLE / m ? -1 : (first + m * y + a - 1) / a;
 }
 
 #define EXACT ((int64_t)1 << 24) /* whole numbers up to it are floats */
 #define NEAR ((int64_t)1 << 22)  /* as far from VEC_MAGIC floats are 1 apart */
+#define MOST_BITS 52             /* of a line's unit: results of 9 more stay inside 64 */
 
 /*
  * The shift of a line whose weight is given. least: accumulators from which on results are `from`, `from + 1`, ... With
  * the line they are that from `from` - 1/2 on: what is added to v * weight for each of them lies between two bounds,
  * and it is a multiple of the weight but for whole results.
  */
-static bool find_shift(struct bend *b, int side, const int64_t *least, int32_t n, int32_t from)
+static bool find_shift(struct bend *b, int side, const int64_t *least, int32_t n, int32_t from, int64_t bound)
 {
     int64_t low = INT64_MIN, high = INT64_MAX, one = (int64_t)1 << b->bits;
     int64_t magic = VEC_MAGIC_WHOLE * b->weight, less = 0;
@@ -198,36 +201,53 @@ static bool find_shift(struct bend *b, int side, const int64_t *least, int32_t n
     if (low >= 0)
         b->shift[side] = first_multiple(b->weight, one, low + 1, high - 1);
     b->whole[side] = b->shift[side] * b->weight / one + less + magic / one;
-    return b->shift[side] >= 0 && least[n - 1] + b->shift[side] < NEAR && least[0] > -NEAR;
+    int64_t last = least[n - 1] < bound ? least[n - 1] : bound, first = least[0] > -bound ? least[0] : -bound;
+    return b->shift[side] >= 0 && last + b->shift[side] < NEAR && first > -NEAR;
 }
 
-/* The least accumulator whose result is `k` above the zero point. */
-static int64_t least_of(int32_t k, int32_t multiplier, int32_t right)
+/*
+ * The least accumulators whose results are `from`, `from + 1`, ..., `n` of them and all above 0 or none. The quotients
+ * are rounded up.
+ */
+static void find_least(int64_t *least, int32_t from, int32_t n, int32_t multiplier, int32_t right)
 {
-    int64_t high = k * ((int64_t)1 << right) - ((int64_t)1 << (right - 1)) + (k <= 0);
-    int64_t product = high * ((int64_t)1 << 31) - ((int64_t)1 << 30);
+    int64_t unit = (int64_t)1 << right, high = from * unit - unit / 2 + (from <= 0);
+    int64_t product = high * ((int64_t)1 << 31) - ((int64_t)1 << 30), step = unit * ((int64_t)1 << 31);
+    int64_t quotient = (product + (product > 0 ? multiplier - 1 : 0)) / multiplier;
+    int64_t beyond = quotient * multiplier - product, whole = step / multiplier, rest = step % multiplier;
 
-    return (product + (product > 0 ? multiplier - 1 : 0)) / multiplier;
+    for (int32_t i = 0; i < n; i++, quotient += whole, beyond -= rest) {
+        int64_t up = beyond < 0; /* which a branch would foresee half of the time */
+        quotient += up;
+        beyond += -up & multiplier;
+        least[i] = quotient;
+    }
 }
 
-/* The lines of a pair. Weights of 24 bits near the multiplier are tried. */
-static bool find_bend(struct bend *b, const struct vec_output *o, int32_t multiplier, int32_t right)
+/* The lines of a pair, for accumulators up to `bound`. Weights of 24 bits near the multiplier are tried. */
+static bool find_bend(struct bend *b, const struct vec_output *o, int64_t bound, int32_t multiplier, int32_t right)
 {
     static const int32_t near[] = {0, 1, -1, 2, -2};
-    int32_t from = (int8_t)o->low + 1 - o->zero, n = (int8_t)o->high - (int8_t)o->low, exponent;
-    int32_t below = from > 0 ? 0 : 1 - from < n ? 1 - from : n;
+    int32_t most = nuc_requantize((int32_t)bound, (struct nuc_multiplier){multiplier, -right}), exponent;
+    int32_t from = (int8_t)o->low + 1 - o->zero, last = (int8_t)o->high - o->zero;
     int64_t least[256];
     double mantissa = frexp((double)multiplier, &exponent);
 
+    /* Bytes that no accumulator gives need no place on the lines, but for the first of them. */
+    if (last > most + 1)
+        last = from > most + 1 ? from : most + 1;
+    if (from < -most)
+        from = last < -most ? last : -most;
+    int32_t n = last - from + 1, below = from > 0 ? 0 : 1 - from < n ? 1 - from : n;
     b->bits = right + 31 - exponent + 24;
-    if (b->bits < 28 || b->bits > 38)
+    if (b->bits > MOST_BITS)
         return false;
-    for (int32_t i = 0; i < n; i++)
-        least[i] = least_of(from + i, multiplier, right);
+    find_least(least, from, below, multiplier, right);
+    find_least(least + below, from + below, n - below, multiplier, right);
     for (size_t i = 0; i < sizeof near / sizeof *near; i++) {
         b->weight = rounded(ldexp(mantissa, 24)) + near[i];
-        if (b->weight <= EXACT && find_shift(b, 0, least + below, n - below, from + below) &&
-            find_shift(b, 1, least, below, from))
+        if (b->weight <= EXACT && find_shift(b, 0, least + below, n - below, from + below, bound) &&
+            find_shift(b, 1, least, below, from, bound))
             return true;
     }
     return false;
@@ -253,7 +273,7 @@ bool vec_params_bend(struct vec_params *p, const struct vec_output *o, int32_t *
         if (i > 0 && p->multiplier[i] == p->multiplier[i - 1] && p->right[i] == p->right[i - 1])
             *b = b[-1];
         else if (p->multiplier[i] != 0 &&
-                 !(find_bend(b, o, p->multiplier[i], p->right[i]) && stays_in_words(b, p->bound)))
+                 !(find_bend(b, o, p->bound, p->multiplier[i], p->right[i]) && stays_in_words(b, p->bound)))
             return false;
     }
     for (int32_t i = 0; i < VEC_LANES; i++) {

@@ -345,7 +345,7 @@ static int32_t bent_value(const struct vec_params *p, const struct vec_output *o
     return nuc_clamp_i32(bits - VEC_MAGIC_BITS, (int8_t)o->low, (int8_t)o->high);
 }
 
-/* Of requantizations from 1/16 to 1/1024 nearly all are lines, behind a ReLU one, which give their bytes everywhere. */
+/* Of requantizations nearly all are lines, behind a ReLU one, which give their bytes everywhere. */
 static void requantizations_are_lines(void **state)
 {
     struct generator g = {.seed = 431};
@@ -355,9 +355,9 @@ static void requantizations_are_lines(void **state)
         int32_t zero = range(&g, INT8_MIN, 60), low = range(&g, n % 2 ? zero : INT8_MIN, 100), lane = n % VEC_LANES;
         int32_t bias[VEC_LANES] = {0};
         const struct vec_output o = vec_output_of(zero, low, range(&g, low, INT8_MAX));
-        const struct nuc_multiplier m = {(int32_t)((1u << 30) + random_bits(&g) * 64u % (1u << 30)), -range(&g, 4, 9)};
+        const struct nuc_multiplier m = {(int32_t)((1u << 30) + random_bits(&g) * 64u % (1u << 30)), -range(&g, 1, 20)};
         struct vec_params p = {.form = VEC_ANY};
-        int32_t bound = 1 << (14 - m.shift); /* up to twice as far from 0 as floats are 1 apart */
+        int32_t bound = 1 << (m.shift < -9 ? 21 : 14 - m.shift); /* up to twice as far from 0 as floats are 1 apart */
         assert_true(vec_params_set(&p, lane, (uint64_t)bound, m.multiplier, m.shift));
         if (!vec_params_bend(&p, &o, bias))
             continue;
@@ -370,6 +370,21 @@ static void requantizations_are_lines(void **state)
         }
     }
     assert_true(found > CASES * 8 / 10);
+}
+
+/* Inputs that are all on one side of the zero point: products with weights of either sign do not add up. */
+static void bounds_know_signs(void **state)
+{
+    const struct vec_sums sums = {.sum = 100, .absolute = 2000};
+    const int32_t requant[] = {1 << 30, -8};
+    const struct vec_isa isa = {.input_offset = 128};
+    struct vec_params p = {.form = VEC_ANY}, q = p;
+    int32_t folded;
+
+    assert_true(vec_output_set(&isa, &p, 0, &folded, -10, &sums, INT8_MIN, requant));
+    assert_int_equal(p.bound, 1050 * 255 - 10);
+    assert_true(vec_output_set(&isa, &q, 0, &folded, -10, &sums, 0, requant));
+    assert_int_equal(q.bound, 1050 * 128 + 950 * 127 + 10);
 }
 
 static uint32_t random_sum(struct program *p, struct generator *g, union nuc_mc_record *r, int n)
@@ -488,5 +503,6 @@ static void options_are_checked(void **state)
 
 RUN_TESTS(cmocka_unit_test(every_path_agrees), cmocka_unit_test(extreme_sums_agree), cmocka_unit_test(sums_are_linear),
           cmocka_unit_test(ties_are_not_linear), cmocka_unit_test(requantizations_are_lines),
-          cmocka_unit_test(products_are_lines), cmocka_unit_test(linear_operators_agree),
-          cmocka_unit_test(layers_of_lines_agree), cmocka_unit_test(options_are_checked))
+          cmocka_unit_test(bounds_know_signs), cmocka_unit_test(products_are_lines),
+          cmocka_unit_test(linear_operators_agree), cmocka_unit_test(layers_of_lines_agree),
+          cmocka_unit_test(options_are_checked))
