@@ -91,8 +91,8 @@ struct vec_output {
 
 /*
  * A row of output pixels of a convolution or matrix product. A pixel's window is `segments` runs of 4 * run bytes; the
- * next pixel's begins `pixel` bytes further in each. weights: [columns / 16][segments][run][16][4]. Of a block with 8
- * columns both halves are the same.
+ * next pixel's begins `pixel` bytes further in each. weights: [columns / 16][segments][run][16][4], or by turns, of a
+ * single pixel: [columns / 16 / wide][segments][run][wide][16][4]. Of a block with 8 columns both halves are the same.
  */
 struct vec_gemm {
     const uint8_t *weights;
@@ -103,6 +103,7 @@ struct vec_gemm {
     int32_t segments, run, columns;
     int32_t taps;          /* of a run, if they are whole groups of four and `pixel` apart; else 0 or 1 */
     bool staged;           /* inputs have the kernels' offset already */
+    bool by_turns;         /* weights are one stream, which caches foresee; all blocks are whole turns */
     const int32_t *addend; /* of each pixel, to all its sums; NULL: 0 */
     ptrdiff_t pixel, out_pixel;
     struct vec_output output;
@@ -199,6 +200,7 @@ struct vec_isa {
     int32_t weight_bytes; /* 1, or 2: weights widened, in pairs [2][16][2] of the first and third of four */
     int32_t bits;         /* of h that the kernels have behind the point */
     bool lines;           /* VEC_LINE and VEC_BENT are the shortest forms */
+    int32_t wide;         /* blocks that take turns */
     int32_t block;        /* outputs of a block of the depthwise kernel: 16 or 64 */
     /* [block]: output of each accumulator of the depthwise kernel's block, by whether taps lie in pairs. */
     const uint8_t *order[2];

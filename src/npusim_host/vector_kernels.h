@@ -133,7 +133,7 @@ VEC_INLINE void vec_store_tile(const struct vec_gemm *g, const vec_i32 (*v)[16],
     }
 }
 
-/* The blocks of a single pixel, of which all but the last are whole. One set of parameters is read once. */
+/* The blocks of a single pixel, of which the last ones may be no columns. One set of parameters is read once. */
 VEC_INLINE void vec_finish_pixel(const struct vec_gemm *g, vec_i32 *acc, const int blocks, int8_t *out)
 {
     if (g->params_step == 0) {
@@ -144,8 +144,10 @@ VEC_INLINE void vec_finish_pixel(const struct vec_gemm *g, vec_i32 *acc, const i
             vec_requant_all(acc + j, 1, g->params + j, g->output.zero);
     }
     VEC_UNROLL
-    for (int j = 0; j < blocks; j += VEC_ROW)
-        vec_store_row(acc + j, &g->output, out + j * VEC_LANES, g->columns - j * VEC_LANES);
+    for (int j = 0; j < blocks; j += VEC_ROW) {
+        if (j * VEC_LANES < g->columns)
+            vec_store_row(acc + j, &g->output, out + j * VEC_LANES, g->columns - j * VEC_LANES);
+    }
 }
 
 /*
@@ -156,7 +158,9 @@ VEC_INLINE void vec_tile(const struct vec_gemm *g, const int8_t *const *segment,
                          const int blocks, const int taps, const bool staged, int8_t *out)
 {
     vec_i32 acc[16][8], result[8][16];
-    const size_t step = VEC_BLOCK_WEIGHTS / VEC_VECTORS, tap = step * (size_t)(taps > 1 ? g->run / taps : 0);
+    const bool by_turns = blocks == VEC_TILE_WIDE;
+    const size_t vector = VEC_BLOCK_WEIGHTS / VEC_VECTORS, step = by_turns ? vector * VEC_TILE_WIDE : vector;
+    const size_t tap = step * (size_t)(taps > 1 ? g->run / taps : 0), block = by_turns ? vector : g->block_bytes;
     const uint8_t *w = g->weights;
 
     VEC_UNROLL
@@ -185,15 +189,14 @@ VEC_INLINE void vec_tile(const struct vec_gemm *g, const int8_t *const *segment,
                     VEC_UNROLL
                     for (int j = 0; j < blocks; j++) {
                         if (i >= t && i - t < pixels)
-                            acc[i - t][j] =
-                                vec_dot(acc[i - t][j], inputs, w + (size_t)t * tap + (size_t)j * g->block_bytes);
+                            acc[i - t][j] = vec_dot(acc[i - t][j], inputs, w + (size_t)t * tap + (size_t)j * block);
                     }
                 }
             }
         }
         w += (size_t)(taps - 1) * tap;
     }
-    if (pixels == 1 && blocks == VEC_TILE_WIDE) {
+    if (by_turns) {
         vec_finish_pixel(g, acc[0], blocks, out);
         return;
     }
@@ -342,14 +345,16 @@ static int32_t vec_tiles_shared(const struct vec_gemm *g, int32_t first, const i
 #define vec_tiles_shared vec_tiles_long
 #endif
 
-static void vec_tile_wide(const struct vec_gemm *g, int32_t first, const int8_t *const *segment, int8_t *out)
+/* A single pixel whose blocks take turns. */
+static void vec_gemm_wide(const struct vec_gemm *g, const int8_t *const *segment, int8_t *out)
 {
-    const struct vec_gemm own = vec_gemm_from(g, first);
-
-    if (VEC_OFFSET && g->staged)
-        vec_tile(&own, segment, 0, 1, VEC_TILE_WIDE, 1, true, out);
-    else
-        vec_tile(&own, segment, 0, 1, VEC_TILE_WIDE, 1, false, out);
+    for (int32_t first = 0; first * VEC_LANES < g->columns; first += VEC_TILE_WIDE, out += VEC_TILE_WIDE * VEC_LANES) {
+        const struct vec_gemm own = vec_gemm_from(g, first);
+        if (VEC_OFFSET && g->staged)
+            vec_tile(&own, segment, 0, 1, VEC_TILE_WIDE, 1, true, out);
+        else
+            vec_tile(&own, segment, 0, 1, VEC_TILE_WIDE, 1, false, out);
+    }
 }
 
 /* `blocks` of the pixels from `at` on, in tiles of about the same size: 5 and 5 rather than 8 and 2. */
@@ -368,14 +373,13 @@ static void vec_gemm_row(const struct vec_gemm *g, const int8_t *const *segment,
 {
     int32_t n_blocks = (g->columns + VEC_LANES - 1) / VEC_LANES;
 
+    if (g->by_turns) {
+        vec_gemm_wide(g, segment, out);
+        return;
+    }
     for (int32_t first = 0, blocks; first < n_blocks; first += blocks, out += blocks * VEC_LANES) {
         /* Of 40 columns the last 24 are done together. */
         blocks = n_blocks - first >= VEC_TILE_BLOCKS && g->columns - first * VEC_LANES != 40 ? VEC_TILE_BLOCKS : 1;
-        if (pixels == 1 && n_blocks - first >= VEC_TILE_WIDE) {
-            vec_tile_wide(g, first, segment, out);
-            blocks = VEC_TILE_WIDE;
-            continue;
-        }
         int32_t done = (blocks == 1 ? vec_tiles_long : vec_tiles_shared)(g, first, segment, pixels, out);
         if (done < pixels)
             vec_gemm_tiles(g, first, segment, done, pixels - done, blocks, out);
@@ -819,9 +823,9 @@ static void vec_blend_columns(const struct vec_blend *b, const int32_t *restrict
 #define VEC_ISA(its_path, bytes, its_bits)                                                                             \
     {                                                                                                                  \
         .path = (its_path), .input_offset = VEC_OFFSET, .weight_bytes = (bytes), .bits = (its_bits),                   \
-        .lines = VEC_LINES, .block = VEC_BLOCK, .order = {vec_order, vec_order_pairs}, .gemm = vec_gemm_row,           \
-        .depthwise = vec_depthwise, .binary = vec_binary, .scale_rows = vec_scale_rows, .copy = vec_copy,              \
-        .pair = vec_pair, .average = vec_average, .maximum = vec_maximum, .sum_rows = vec_sum_rows,                    \
+        .lines = VEC_LINES, .wide = VEC_TILE_WIDE, .block = VEC_BLOCK, .order = {vec_order, vec_order_pairs},          \
+        .gemm = vec_gemm_row, .depthwise = vec_depthwise, .binary = vec_binary, .scale_rows = vec_scale_rows,          \
+        .copy = vec_copy, .pair = vec_pair, .average = vec_average, .maximum = vec_maximum, .sum_rows = vec_sum_rows,  \
         .scale_sums = vec_scale_sums, .lookup = vec_lookup, .blend_rows = vec_blend_rows,                              \
         .blend_columns = vec_blend_columns, .transpose = vec_transpose,                                                \
     }

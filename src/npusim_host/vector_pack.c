@@ -123,14 +123,15 @@ struct source {
     int32_t shift, taps;  /* products from one pixel to the next, and of a channel's run */
     int32_t zero;         /* of stored inputs */
     struct vec_output out;
-    bool lines; /* worth looking for */
+    bool lines;  /* worth looking for */
+    bool single; /* a pixel at a time */
 };
 
+/* step: bytes from one group of products to the next. */
 static bool pack_column(const struct vec_isa *isa, const struct source *s, int32_t output, uint8_t *weights,
-                        struct vec_params *p, int32_t lane, int32_t *bias)
+                        size_t step, struct vec_params *p, int32_t lane, int32_t *bias)
 {
     struct vec_sums sums = {0, 0};
-    size_t step = (size_t)VEC_LANES * VEC_DEPTH * (size_t)isa->weight_bytes;
     int32_t channel = output % s->channels, first = output / s->channels * s->shift;
     bool in_order = isa->weight_bytes == 1 && s->product == 1 && first % VEC_DEPTH == 0;
     int32_t whole = in_order ? s->taps / VEC_DEPTH * VEC_DEPTH : 0;
@@ -166,9 +167,11 @@ static bool are_alike(const struct vec_params *params, uint64_t blocks, int32_t 
 static struct vec_plan *pack(const struct vec_isa *isa, const struct source *s, int32_t n_taps, struct vec_tap **taps,
                              struct vec_budget *budget)
 {
-    uint64_t blocks = (uint64_t)vec_up(s->columns, VEC_LANES) * (uint64_t)s->groups;
-    uint64_t block_bytes = (uint64_t)s->segments * (uint64_t)vec_up(s->run, VEC_DEPTH) * VEC_LANES * VEC_DEPTH *
-                           (uint64_t)isa->weight_bytes;
+    bool by_turns = s->single && s->groups == 1 && s->columns > (isa->wide - 1) * VEC_LANES;
+    int32_t turns = by_turns ? isa->wide : 1, group_blocks = vec_up(s->columns, VEC_LANES * turns) * turns;
+    size_t vector = (size_t)VEC_LANES * VEC_DEPTH * (size_t)isa->weight_bytes;
+    uint64_t blocks = (uint64_t)group_blocks * (uint64_t)s->groups;
+    uint64_t block_bytes = (uint64_t)s->segments * (uint64_t)vec_up(s->run, VEC_DEPTH) * vector;
     uint8_t *memory;
     uint64_t bias_bytes = VEC_LANES * sizeof(int32_t);
     uint64_t size = blocks * (block_bytes + sizeof(struct vec_params) + bias_bytes) + (uint64_t)n_taps * sizeof **taps;
@@ -182,7 +185,7 @@ static struct vec_plan *pack(const struct vec_isa *isa, const struct source *s, 
     *taps = (struct vec_tap *)(void *)(bias + blocks * VEC_LANES);
     p->groups = s->groups;
     p->group_out = s->columns;
-    p->group_params = vec_up(s->columns, VEC_LANES);
+    p->group_params = group_blocks;
     p->group_weights = (size_t)p->group_params * (size_t)block_bytes;
     p->gemm = (struct vec_gemm){.weights = memory,
                                 .bias = bias,
@@ -191,14 +194,17 @@ static struct vec_plan *pack(const struct vec_isa *isa, const struct source *s, 
                                 .segments = s->segments,
                                 .run = vec_up(s->run, VEC_DEPTH),
                                 .columns = s->columns,
+                                .by_turns = by_turns,
                                 .output = s->out};
     const int32_t unused = vec_up(s->columns, VEC_LANES) * VEC_LANES - s->columns;
     for (int32_t o = 0; o < s->groups * s->columns; o++) {
         int32_t group = o / s->columns, column = o % s->columns;
         size_t block = (size_t)(group * p->group_params + column / VEC_LANES);
+        uint8_t *weights =
+            memory + block / (size_t)turns * (size_t)turns * block_bytes + block % (size_t)turns * vector;
         int32_t next = unused == VEC_LANES / 2 && column / VEC_LANES == s->columns / VEC_LANES ? unused : VEC_LANES;
         for (int32_t lane = column % VEC_LANES; lane < VEC_LANES; lane += next) {
-            if (!pack_column(isa, s, o, memory + block * block_bytes, params + block, lane,
+            if (!pack_column(isa, s, o, weights, vector * (size_t)turns, params + block, lane,
                              bias + block * VEC_LANES + lane)) {
                 free(plan);
                 return NULL;
@@ -319,7 +325,8 @@ static struct vec_plan *plan_dense(const struct vec_isa *isa, const struct nuc_n
                        .taps = dense ? c->k_w * depth : depth,
                        .zero = c->input_zero,
                        .out = vec_output_of(c->output_zero, c->clamp_min, c->clamp_max),
-                       .lines = (int64_t)c->batches * c->out_h * c->out_w >= VEC_WORTH_LINES};
+                       .lines = (int64_t)c->batches * c->out_h * c->out_w >= VEC_WORTH_LINES,
+                       .single = (int64_t)c->batches * c->out_h * c->out_w == 1};
     struct vec_plan *plan = pack(isa, &s, s.segments, &taps, budget);
     if (!plan)
         return NULL;
@@ -389,7 +396,8 @@ struct vec_plan *vec_plan_matmul(const struct vec_isa *isa, const struct nuc_npu
                        .taps = g->depth,
                        .zero = g->lhs_zero,
                        .out = vec_output_of(g->output_zero, g->clamp_min, g->clamp_max),
-                       .lines = pixels >= VEC_WORTH_LINES};
+                       .lines = pixels >= VEC_WORTH_LINES,
+                       .single = pixels == 1};
     struct vec_plan *plan = pack(isa, &s, 1, &taps, budget);
     if (!plan)
         return NULL;

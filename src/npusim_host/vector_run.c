@@ -112,7 +112,7 @@ static void conv_tiles(void *arg, uint32_t thread, int64_t begin, int64_t end)
     }
 }
 
-#define WIDE 4 /* blocks of columns that are handed out together */
+#define WIDE 8 /* blocks of columns that are handed out together: whole turns */
 
 /* The columns of a single tile of pixels. */
 static void conv_columns(void *arg, uint32_t thread, int64_t begin, int64_t end)
