@@ -231,23 +231,60 @@ struct nuc_gemm nuc_gemm_select(bool fused, bool portable)
                  : (struct nuc_gemm){NUC_VECTOR, tile_portable, block_portable, taps_portable, finish_portable};
 }
 
-size_t nuc_panels_size(size_t k, size_t columns)
+/* ---- panels ---- */
+
+typedef float quad __attribute__((vector_size(4 * sizeof(float))));
+typedef float loose_quad __attribute__((vector_size(4 * sizeof(float)), aligned(4), may_alias));
+typedef int32_t quad_order __attribute__((vector_size(4 * sizeof(int32_t))));
+
+/* Floats of `a` and then `b`, by their numbers. */
+#ifdef __clang__
+#define QUAD_OF(a, b, ...) __builtin_shufflevector(a, b, __VA_ARGS__)
+#else
+#define QUAD_OF(a, b, ...) __builtin_shuffle(a, b, (quad_order){__VA_ARGS__})
+#endif
+
+/* Four elements of four columns that lie one after the other, into four rows of a panel. */
+static inline void turn_quad(const float *from, size_t column_stride, float *panel)
 {
-    return nuc_panel_count(columns) * NUC_TILE_COLUMNS * k;
+    quad a = *(const loose_quad *)from, b = *(const loose_quad *)(from + column_stride);
+    quad c = *(const loose_quad *)(from + 2 * column_stride), d = *(const loose_quad *)(from + 3 * column_stride);
+    quad ab = QUAD_OF(a, b, 0, 4, 1, 5), cd = QUAD_OF(c, d, 0, 4, 1, 5);
+    quad ab_after = QUAD_OF(a, b, 2, 6, 3, 7), cd_after = QUAD_OF(c, d, 2, 6, 3, 7);
+
+    *(loose_quad *)panel = QUAD_OF(ab, cd, 0, 1, 4, 5);
+    *(loose_quad *)(panel + NUC_TILE_COLUMNS) = QUAD_OF(ab, cd, 2, 3, 6, 7);
+    *(loose_quad *)(panel + 2 * NUC_TILE_COLUMNS) = QUAD_OF(ab_after, cd_after, 0, 1, 4, 5);
+    *(loose_quad *)(panel + 3 * NUC_TILE_COLUMNS) = QUAD_OF(ab_after, cd_after, 2, 3, 6, 7);
 }
 
-void nuc_pack_panels(const float *b, size_t k, size_t columns, size_t k_stride, size_t column_stride, float *panels)
+/* Cache lines of few columns at a time: those of sixteen may be in each other's way. */
+static size_t turn_columns(const float *b, size_t k, size_t column_stride, float *panel)
 {
-    for (size_t first = 0; first < columns; first += NUC_TILE_COLUMNS) {
-        size_t count = columns - first < NUC_TILE_COLUMNS ? columns - first : NUC_TILE_COLUMNS;
-        const float *from = b + first * column_stride;
-        for (size_t i = 0; i < k; i++, panels += NUC_TILE_COLUMNS, from += k_stride) {
-            if (column_stride == 1)
-                memcpy(panels, from, count * sizeof *panels);
-            for (size_t j = 0; column_stride != 1 && j < count; j++)
-                panels[j] = from[j * column_stride];
-            for (size_t j = count; j < NUC_TILE_COLUMNS; j++)
-                panels[j] = 0;
+    enum { LINE = 16 };
+    size_t first = 0;
+
+    for (; first + LINE <= k; first += LINE) {
+        for (size_t j = 0; j < NUC_TILE_COLUMNS; j += 4) {
+            for (size_t i = first; i < first + LINE; i += 4)
+                turn_quad(b + j * column_stride + i, column_stride, panel + i * NUC_TILE_COLUMNS + j);
         }
+    }
+    return first;
+}
+
+void nuc_pack_panel(const float *b, size_t k, size_t columns, size_t k_stride, size_t column_stride, float *panel)
+{
+    size_t i = columns == NUC_TILE_COLUMNS && k_stride == 1 ? turn_columns(b, k, column_stride, panel) : 0;
+
+    for (; i < k; i++) {
+        const float *from = b + i * k_stride;
+        float *to = panel + i * NUC_TILE_COLUMNS;
+        if (column_stride == 1)
+            memcpy(to, from, columns * sizeof *to);
+        for (size_t j = 0; column_stride != 1 && j < columns; j++)
+            to[j] = from[j * column_stride];
+        for (size_t j = columns; j < NUC_TILE_COLUMNS; j++)
+            to[j] = 0;
     }
 }

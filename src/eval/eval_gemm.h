@@ -105,13 +105,10 @@ static inline size_t nuc_panel_count(size_t columns)
     return (columns + NUC_TILE_COLUMNS - 1) / NUC_TILE_COLUMNS;
 }
 
-/* Floats of all panels of a matrix with `k` rows and `columns` columns. */
-size_t nuc_panels_size(size_t k, size_t columns);
-
 /*
- * Repacks a matrix whose element (i, j) is b[i * k_stride + j * column_stride] into panels [columns / 16][k][16]; the
- * last panel is filled up with zeros.
+ * A panel [k][16] of up to sixteen columns of a matrix whose element (i, j) is b[i * k_stride + j * column_stride]; one
+ * of fewer is filled up with zeros.
  */
-void nuc_pack_panels(const float *b, size_t k, size_t columns, size_t k_stride, size_t column_stride, float *panels);
+void nuc_pack_panel(const float *b, size_t k, size_t columns, size_t k_stride, size_t column_stride, float *panel);
 
 #endif

@@ -383,33 +383,48 @@ static void geometries_hold(void **state)
     }
 }
 
-/* linear adds its bias to the sum; addmm with a matrix as it lies starts with it. */
-static void matrix_rules_hold(void **state)
+/*
+ * linear adds its bias to the sum; addmm with a matrix as it lies starts with it. Constant or not, of few rows or of
+ * many, which are packed for each run.
+ */
+static void check_product(bool linear, bool constant, size_t rows)
 {
-    enum { K = 41, COLUMNS = 5 };
-    float in[K], weight[K * COLUMNS], bias[COLUMNS], out[COLUMNS];
+    enum { K = 41, COLUMNS = 21, MOST_ROWS = 70 };
+    static float in[MOST_ROWS * K], weight[K * COLUMNS], out[MOST_ROWS * COLUMNS];
+    float bias[COLUMNS];
     uint32_t seed = 4;
+    char text[400];
 
     fill_floats(&seed, in, COUNT(in));
     fill_floats(&seed, weight, COUNT(weight));
     fill_floats(&seed, bias, COUNT(bias));
-    for (int linear = 0; linear < 2; linear++) {
-        struct nuc_graph *g =
-            graph_of("$x = input : float32[1, 41]; $b = buffer : float32[5]; $w = buffer : float32[%s]\n"
-                     "$y = aten.%s",
-                     linear ? "5, 41" : "41, 5", linear ? "linear.default($x, $w, $b)" : "addmm.default($b, $x, $w)");
-        bind(g, "w", weight);
-        bind(g, "b", bias);
-        evaluate(g, in, out);
-        for (size_t j = 0; j < COLUMNS; j++) {
-            float want = linear ? 0.0f : bias[j];
-            for (size_t k = 0; k < K; k++)
-                want += product(in[k], linear ? weight[j * K + k] : weight[k * COLUMNS + j]);
-            want += linear ? bias[j] : 0.0f;
-            assert_true(out[j] == want);
-        }
-        free_graph(g);
+    snprintf(text, sizeof text,
+             "$x = input : float32[%zu, 41]; $b = buffer : float32[21]; $%s = buffer : float32[%s]\n%s$y = aten.%s",
+             rows, constant ? "w" : "c", linear ? "21, 41" : "41, 21",
+             constant ? ""
+                      : "$s = aten.sum.dim_IntList($x, [0, 1]); $z = aten.sub.Tensor($s, $s)\n$w = "
+                        "aten.add.Tensor($c, $z); ",
+             linear ? "linear.default($x, $w, $b)" : "addmm.default($b, $x, $w)");
+    struct nuc_graph *g = graph_of("%s", text);
+    bind(g, constant ? "w" : "c", weight);
+    bind(g, "b", bias);
+    evaluate(g, in, out);
+    for (size_t i = 0; i < rows * COLUMNS; i++) {
+        const size_t j = i % COLUMNS;
+        float want = linear ? 0.0f : bias[j];
+        for (size_t k = 0; k < K; k++)
+            want += product(in[i / COLUMNS * K + k], linear ? weight[j * K + k] : weight[k * COLUMNS + j]);
+        want += linear ? bias[j] : 0.0f;
+        assert_true(out[i] == want);
     }
+    free_graph(g);
+}
+
+static void matrix_rules_hold(void **state)
+{
+    (void)state;
+    for (int i = 0; i < 8; i++)
+        check_product(i & 1, i & 2, i & 4 ? 70 : 3);
 }
 
 RUN_TESTS(cmocka_unit_test(tiles_agree), cmocka_unit_test(half_way_is_rounded_once), cmocka_unit_test(blocks_agree),

@@ -16,17 +16,24 @@ struct matmul {
     size_t products;          /* matrix products of one call */
     size_t b_matrices;        /* different ones among their right sides */
     size_t *a_first, *b_item; /* by product: first element in a, index among the b matrices; NULL for one product */
-    const float *panels;      /* of the matrices of a constant b, else NULL */
+    const float *panels;      /* of a constant b; NULL: each is packed when it is computed with */
     struct nuc_order order;
     struct nuc_gemm gemm;
     bool whole; /* of integers, which wrap */
 };
 
-static void pack_matrices(const struct matmul *m, const float *b, float *panels)
+static size_t columns_from(const struct matmul *m, size_t first)
 {
-    for (size_t i = 0; i < m->b_matrices; i++)
-        nuc_pack_panels(b + i * m->k * m->columns, m->k, m->columns, m->b_k_stride, m->b_column_stride,
-                        panels + i * nuc_panels_size(m->k, m->columns));
+    return m->columns - first < NUC_TILE_COLUMNS ? m->columns - first : NUC_TILE_COLUMNS;
+}
+
+/* Panels are counted through all b matrices. */
+static void pack(const struct matmul *m, const float *b, size_t index, float *panel)
+{
+    size_t count = nuc_panel_count(m->columns), first = index % count * NUC_TILE_COLUMNS;
+
+    nuc_pack_panel(b + index / count * m->k * m->columns + first * m->b_column_stride, m->k, columns_from(m, first),
+                   m->b_k_stride, m->b_column_stride, panel);
 }
 
 /* A product of alpha 1 without addend; `b` lies with its rows together. */
@@ -55,22 +62,30 @@ static void add_addend(struct nuc_eval_call *c, struct matmul *m, uint32_t arg, 
     m->beta = beta;
 }
 
-/* Repacks b once when it is constant, else leaves room for it. */
+/*
+ * Rows that a panel is computed with, from which on packing it is little beside that. It is done in each run then, in a
+ * cache: all panels take as much memory as the matrices.
+ */
+#define MANY_ROWS 64
+
+/* Packs a constant b of few rows once, else leaves room for a panel in each thread. */
 static void finish_prepare(struct nuc_eval_call *c, struct matmul *m)
 {
-    size_t size = m->b_matrices * nuc_panels_size(m->k, m->columns);
+    const size_t count = m->b_matrices * nuc_panel_count(m->columns);
 
     if (m->whole)
         return;
     m->order = nuc_matrix_order(m->b_k_stride == 1 && m->b_column_stride == m->k);
     m->gemm = nuc_gemm_select(m->order.fused, false);
-    if (nuc_eval_is_constant_in(c, m->b)) {
-        float *panels = nuc_alloc_array(c->cx, size, sizeof *panels);
-        pack_matrices(m, nuc_eval_in(c, m->b), panels);
-        m->panels = panels;
-    } else {
-        c->scratch_size = size * sizeof(float);
+    if (!nuc_eval_is_constant_in(c, m->b) || m->rows >= MANY_ROWS) {
+        if (!nuc_mul_size(nuc_pool_threads(c->pool) * NUC_TILE_COLUMNS * sizeof(float), m->k, &c->scratch_size))
+            nuc_eval_fail(c, "its rows are too long");
+        return;
     }
+    float *panels = nuc_alloc_array(c->cx, count, m->k * NUC_TILE_COLUMNS * sizeof *panels);
+    for (size_t i = 0; i < count; i++)
+        pack(m, nuc_eval_in(c, m->b), i, panels + i * m->k * NUC_TILE_COLUMNS);
+    m->panels = panels;
 }
 
 /* input [..., k] times weight [columns, k] transposed, plus bias [columns]. A weight [k] gives an output without it. */
@@ -164,8 +179,8 @@ static void prepare_addmm(struct nuc_eval_call *c)
 /* One product under way. */
 struct matmul_run {
     const struct matmul *m;
-    const float *a, *panels, *addend;
-    float *out;
+    const float *a, *b, *addend;
+    float *panels, *out; /* panels: room for one in each thread */
 };
 
 enum { TILE = NUC_TILE_ROWS * NUC_TILE_COLUMNS };
@@ -186,10 +201,10 @@ static void set_addends(const struct matmul_run *r, bool adds, float nothing, si
 }
 
 /* Sixteen columns of one product. Adding -0 changes no value. */
-static void compute_panel(const struct matmul_run *r, size_t first)
+static void compute_panel(const struct matmul_run *r, const float *panel, size_t first)
 {
     const struct matmul *m = r->m;
-    size_t count = m->columns - first < NUC_TILE_COLUMNS ? m->columns - first : NUC_TILE_COLUMNS;
+    size_t count = columns_from(m, first);
     /* The sums start with the addend when the order says so and nothing scales them. */
     bool adds_first = m->order.bias_first && r->addend != NULL && m->alpha == 1.0f;
     bool adds_last = r->addend != NULL && !adds_first;
@@ -202,7 +217,7 @@ static void compute_panel(const struct matmul_run *r, size_t first)
             set_addends(r, adds_last, -0.0f, row, first, after);
         }
         memcpy(tile, before, sizeof tile);
-        m->gemm.tile(r->a + row * m->k, m->k, r->panels + first * m->k, m->k, rows, tile);
+        m->gemm.tile(r->a + row * m->k, m->k, panel, m->k, rows, tile);
         for (size_t i = 0; i < TILE; i++)
             tile[i] = m->alpha * tile[i] + after[i];
         for (size_t i = 0; i < rows; i++)
@@ -214,17 +229,20 @@ static void compute_panels(const void *arg, struct nuc_part part)
 {
     const struct matmul_run *all = arg;
     const struct matmul *m = all->m;
-    size_t panels = nuc_panel_count(m->columns);
+    const size_t count = nuc_panel_count(m->columns), size = m->k * NUC_TILE_COLUMNS;
+    float *packed = all->panels + part.worker * size;
 
     for (size_t i = part.begin; i < part.end; i++) {
         struct matmul_run r = *all;
-        size_t product = i / panels;
+        size_t product = i / count, index = i % count;
         if (m->a_first != NULL) {
             r.a += m->a_first[product];
-            r.panels += m->b_item[product] * nuc_panels_size(m->k, m->columns);
+            index += m->b_item[product] * count;
             r.out += product * m->rows * m->columns;
         }
-        compute_panel(&r, i % panels * NUC_TILE_COLUMNS);
+        if (m->panels == NULL)
+            pack(m, r.b, index, packed);
+        compute_panel(&r, m->panels == NULL ? packed : m->panels + index * size, i % count * NUC_TILE_COLUMNS);
     }
 }
 
@@ -249,13 +267,9 @@ static void run(const struct nuc_eval_call *c)
         return;
     }
     const float *addend = m->beta != 0.0f ? nuc_eval_in(c, m->addend) : NULL;
-    struct matmul_run r = {m, nuc_eval_in(c, m->a), m->panels, addend, c->out[0]};
+    struct matmul_run r = {m, nuc_eval_in(c, m->a), nuc_eval_in(c, m->b), addend, c->scratch, c->out[0]};
     double cost = (double)m->products * (double)m->rows * (double)m->columns * (double)m->k;
 
-    if (r.panels == NULL) {
-        pack_matrices(m, nuc_eval_in(c, m->b), c->scratch);
-        r.panels = c->scratch;
-    }
     nuc_parallel_for(c->pool, m->products * nuc_panel_count(m->columns), cost, compute_panels, &r);
 }
 
