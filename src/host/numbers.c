@@ -134,16 +134,31 @@ static inline void copy_apart(char *to, const char *from, size_t count, ptrdiff_
         memcpy(to, from, size);
 }
 
-void nuc_copy_apart(void *to, const void *from, size_t count, ptrdiff_t step, size_t size)
+static void copy_row(char *to, const char *from, size_t count, const struct nuc_plane *p)
 {
-    if (step == 1)
-        memcpy(to, from, count * size);
-    else if (size == 1)
-        copy_apart(to, from, count, step, 1);
-    else if (size == 4)
-        copy_apart(to, from, count, step, 4);
+    if (p->step == 1)
+        memcpy(to, from, count * p->size);
+    else if (p->size == 1)
+        copy_apart(to, from, count, p->step, 1);
+    else if (p->size == 4)
+        copy_apart(to, from, count, p->step, 4);
     else
-        copy_apart(to, from, count, step, size);
+        copy_apart(to, from, count, p->step, p->size);
+}
+
+/* Where elements of a row are apart, those of the next one are beside them: few of all rows at a time, in a cache. */
+void nuc_copy_plane(void *to, const void *from, const struct nuc_plane *p)
+{
+    enum { FEW = 32 };
+    const ptrdiff_t size = (ptrdiff_t)p->size;
+    const size_t part = p->step == 1 ? p->count : FEW;
+
+    for (size_t first = 0; first < p->count; first += part) {
+        const char *row = (const char *)from + (ptrdiff_t)first * p->step * size;
+        for (size_t r = 0; r < p->rows; r++, row += p->pitch * size)
+            copy_row((char *)to + (r * p->count + first) * p->size, row,
+                     p->count - first < part ? p->count - first : part, p);
+    }
 }
 
 int64_t nuc_common_divisor(int64_t a, int64_t b)

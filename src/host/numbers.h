@@ -31,8 +31,14 @@ struct nuc_int_range {
 };
 struct nuc_int_range nuc_int_range(enum nuc_dtype dtype);
 
-/* `count` elements of `size` bytes, `step` elements apart in `from`, to neighbouring places. */
-void nuc_copy_apart(void *to, const void *from, size_t count, ptrdiff_t step, size_t size);
+/* Rows of `count` elements of `size` bytes that lie `step` elements apart; the rows begin `pitch` elements apart. */
+struct nuc_plane {
+    size_t rows, count, size;
+    ptrdiff_t pitch, step;
+};
+
+/* To neighbouring places, row after row. */
+void nuc_copy_plane(void *to, const void *from, const struct nuc_plane *p);
 
 /* The greatest that divides both; not negative. */
 int64_t nuc_common_divisor(int64_t a, int64_t b);

@@ -30,6 +30,23 @@ static struct strided *new_strided(struct nuc_eval_call *c, uint32_t arg)
     return s;
 }
 
+/* Where the types differ. */
+static void convert_rows(const struct nuc_eval_call *c, const char *in, uint32_t val)
+{
+    const struct strided *s = c->state;
+    const struct nuc_meta *out = &c->node->vals[val];
+    enum nuc_dtype in_dtype = nuc_eval_in_meta(c, s->arg)->dtype;
+    size_t size = nuc_dtype_size(out->dtype), in_size = nuc_dtype_size(in_dtype), length = nuc_eval_row_length(out);
+    size_t step = out->rank == 0 ? 1 : s->strides[out->rank - 1];
+    char *to = c->out[val];
+
+    for (size_t row = 0; length != 0 && row < nuc_eval_rows(out); row++) {
+        const size_t first = s->first[val] + nuc_eval_row_offset(out, row, s->strides);
+        for (size_t i = 0; i < length; i++, to += size)
+            nuc_eval_convert(in_dtype, in + (first + i * step) * in_size, out->dtype, to, 1);
+    }
+}
+
 static void run_strided(const struct nuc_eval_call *c)
 {
     const struct strided *s = c->state;
@@ -38,18 +55,18 @@ static void run_strided(const struct nuc_eval_call *c)
 
     for (uint32_t v = 0; v < c->node->n_vals; v++) {
         const struct nuc_meta *out = &c->node->vals[v];
-        size_t size = nuc_dtype_size(out->dtype), in_size = nuc_dtype_size(in_dtype), length = nuc_eval_row_length(out);
-        ptrdiff_t step = out->rank == 0 ? 1 : (ptrdiff_t)s->strides[out->rank - 1];
+        if (in_dtype != out->dtype) {
+            convert_rows(c, in, v);
+            continue;
+        }
+        struct nuc_plane p = {1, nuc_eval_row_length(out), nuc_dtype_size(out->dtype), 0, 1};
+        p.rows = out->rank < 2 ? 1 : (size_t)out->sizes[out->rank - 2];
+        p.pitch = out->rank < 2 ? 0 : (ptrdiff_t)s->strides[out->rank - 2];
+        p.step = out->rank == 0 ? 1 : (ptrdiff_t)s->strides[out->rank - 1];
         char *to = c->out[v];
-        for (size_t row = 0; length != 0 && row < nuc_eval_rows(out); row++, to += length * size) {
-            const char *from = in + (s->first[v] + nuc_eval_row_offset(out, row, s->strides)) * in_size;
-            if (in_dtype == out->dtype) {
-                nuc_copy_apart(to, from, length, step, size);
-                continue;
-            }
-            for (size_t i = 0; i < length; i++)
-                nuc_eval_convert(in_dtype, from + (ptrdiff_t)i * step * (ptrdiff_t)in_size, out->dtype, to + i * size,
-                                 1);
+        for (size_t row = 0; p.rows * p.count != 0 && row < nuc_eval_rows(out); row += p.rows) {
+            nuc_copy_plane(to, in + (s->first[v] + nuc_eval_row_offset(out, row, s->strides)) * p.size, &p);
+            to += p.rows * p.count * p.size;
         }
     }
 }

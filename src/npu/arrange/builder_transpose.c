@@ -64,10 +64,13 @@ void *nuc_permute_data(struct nuc_context *cx, const void *data, size_t size, co
     }
     uint8_t *out = nuc_alloc_array(cx, total, size);
     const uint8_t *in = data;
-    const size_t row = rank == 0 ? 1 : (size_t)sizes[rank - 1], step = rank == 0 ? 1 : strides[rank - 1] / size;
-    for (size_t n = 0; n < total; n += row) {
-        nuc_copy_apart(out + n * size, in + offset, row, (ptrdiff_t)step, size);
-        for (uint32_t i = rank == 0 ? 0 : rank - 1; i > 0; i--) {
+    struct nuc_plane p = {1, rank == 0 ? 1 : (size_t)sizes[rank - 1], size, 0, 1};
+    p.rows = rank < 2 ? 1 : (size_t)sizes[rank - 2];
+    p.pitch = rank < 2 ? 0 : (ptrdiff_t)(strides[rank - 2] / size);
+    p.step = rank == 0 ? 1 : (ptrdiff_t)(strides[rank - 1] / size);
+    for (size_t n = 0; n < total; n += p.rows * p.count) {
+        nuc_copy_plane(out + n * size, in + offset, &p);
+        for (uint32_t i = rank < 2 ? 0 : rank - 2; i > 0; i--) {
             offset += strides[i - 1];
             if (++index[i - 1] < sizes[i - 1])
                 break;
