@@ -180,13 +180,17 @@ struct writing {
     struct nuc_span program;
 };
 
-/* Of a copy, since writing a program rewrites its graph; where things lie does not change what they take. */
+/*
+ * Of a copy, since writing a program rewrites its graph. Where things lie does not change what they take, and what
+ * delegates have is copied once where it is not inside of a table.
+ */
 static void write_program(struct nuc_context *cx, void *arg)
 {
     struct writing *w = arg;
     struct nuc_program_options options = nuc_plan_options(w->lowered->settings);
 
     (void)cx;
+    options.delegate_data = NUC_DELEGATE_SEGMENT;
     options.plan_delegate_scratch = false;
     options.plan_effort = 1;
     options.report = &w->report;
