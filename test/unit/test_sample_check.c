@@ -37,7 +37,7 @@ static const struct network networks[] = {
     {"a small deviation from a level",
      FILLED("k", "200") "%w = parameter : float32[4, 16] values(1, -1)\n" INPUT
                         "%s = aten.add.Tensor(%x, %k); %y = aten.linear.default(%s, %w)\n",
-     1, 0, "in int16: 2 operators from node 's'", NULL},
+     1, 0, "stays in float: 2 operators from node 's'", NULL},
     {"a noisy output, int8 by name",
      FILLED("k", "200") "%w = parameter : float32[4, 16] values(1, -1)\n" INPUT
                         "%s = aten.add.Tensor(%x, %k); %y = aten.linear.default(%s, %w)\n",

@@ -542,30 +542,47 @@ static bool is_better(const struct widening *w, const struct choice *c, const st
     return is_worth_more(&c->out, &than->out) && (c->out.cycles <= than->out.cycles || pays(w, &c->out, &than->out));
 }
 
-/* Int16 stands where float would, or where float takes too many cycles. */
+/* The same operators in another width, where that pays: what it costs to look for them is not what they take. */
+static struct choice in_width(const struct widening *w, const struct choice *c, enum nuc_width width)
+{
+    struct choice same = *c;
+
+    same.width = width;
+    if (c->wide != NULL && !(try_widths(w->m, c->wide, width, true, &same.out) && pays(w, &same.out, &w->int8)))
+        same.wide = NULL;
+    return same;
+}
+
+static struct choice better(const struct widening *w, const struct choice *c, const struct choice *than)
+{
+    return is_better(w, c, than) ? *c : *than;
+}
+
+/* Int16 stands where float would, or where float takes too many cycles; float where int16 takes as many. */
 static struct choice find_widths(struct widening *w)
 {
-    struct choice best = {.wide = NULL}, own;
+    const struct choice none = {.wide = NULL};
+    struct choice in_float = none, own, best;
 
     if (w->search == NULL)
         return look_at_ends(w);
     if (!is_mixed(w->m) && (w->int8.error > NUC_FAIR_ERROR || nuc_width_goes_beyond(w->search)))
-        best = look_for(w, NUC_WIDTH_FLOAT);
+        in_float = look_for(w, NUC_WIDTH_FLOAT);
     if (!has_int16(w->m->settings))
-        return best;
+        return in_float;
     own = look_for(w, NUC_WIDTH_INT16);
-    struct choice same = best;
-    same.width = NUC_WIDTH_INT16;
-    bool tried = best.wide != NULL && own.wide != NULL &&
-                 memcmp(best.wide, own.wide, w->m->graph->next_id * sizeof *own.wide) == 0;
-    if (best.wide != NULL && !tried && try_widths(w->m, best.wide, same.width, true, &same.out) &&
-        pays(w, &same.out, &w->int8) && is_better(w, &same, &best))
-        best = same;
-    best = is_better(w, &own, &best) ? own : best;
+    const bool same = in_float.wide != NULL && own.wide != NULL &&
+                      memcmp(in_float.wide, own.wide, w->m->graph->next_id * sizeof *own.wide) == 0;
+    struct choice in_int16 = same ? none : in_width(w, &in_float, NUC_WIDTH_INT16);
+    best = better(w, &in_int16, &in_float);
+    best = better(w, &own, &best);
+    struct choice own_in_float = same || is_mixed(w->m) ? none : in_width(w, &own, NUC_WIDTH_FLOAT);
+    if (own_in_float.out.cycles <= own.out.cycles)
+        best = better(w, &own_in_float, &best);
     if (is_mixed(w->m) || w->int8.error <= NUC_FAIR_ERROR)
         return best;
     own = look_at_all(w, best.wide != NULL ? &best.out : &w->int8);
-    return is_better(w, &own, &best) ? own : best;
+    return better(w, &own, &best);
 }
 
 /*
