@@ -10,6 +10,8 @@
 #define VEC_TILE_PIXELS 8
 #define VEC_TILE_LONG 16 /* pixels of a tile of one block: with 8 each accumulator waits for itself */
 #define VEC_TILE_BLOCKS 2
+#define VEC_TILE_HIGH 4 /* blocks of a tile of up to VEC_TILE_FEW pixels: it reads the least of each product */
+#define VEC_TILE_FEW 5
 #define VEC_TILE_WIDE 8 /* blocks of a tile of one pixel */
 #define VEC_BLOCK 64
 #define VEC_LINES 1

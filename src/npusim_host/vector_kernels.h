@@ -107,7 +107,7 @@ VEC_INLINE void vec_store_row(const vec_i32 *v, const struct vec_output *o, int8
 VEC_INLINE void vec_store_tile(const struct vec_gemm *g, const vec_i32 (*v)[16], const int pixels, const int blocks,
                                int8_t *out)
 {
-    const int each = blocks == 1 ? 4 : 2, packed = VEC_ROW > 1 ? pixels / each * each : 0;
+    const int each = 4 / blocks, packed = VEC_ROW > 1 ? pixels / each * each : 0;
 
 #if VEC_ROW > 1
     /* 16 columns and no others: pixels lie next to each other. */
@@ -235,7 +235,8 @@ static inline struct vec_gemm vec_gemm_from(const struct vec_gemm *g, int32_t fi
 
 #define VEC_TILES_CASE(n)                                                                                              \
     case n:                                                                                                            \
-        vec_tiles(g, segment, at, n, tiles, blocks, 1, staged, out);                                                   \
+        if (blocks < VEC_TILE_HIGH || n <= VEC_TILE_FEW)                                                               \
+            vec_tiles(g, segment, at, n, tiles, blocks, 1, staged, out);                                               \
         break
 
 /* Tiles of up to 4 pixels, and of up to 8 where there are the registers. */
@@ -261,14 +262,19 @@ VEC_INLINE void vec_tiles_of(const struct vec_gemm *of, int32_t first, const int
 static void vec_tiles_any(const struct vec_gemm *g, int32_t first, const int8_t *const *segment, ptrdiff_t at,
                           int32_t pixels, int32_t tiles, int32_t blocks, int8_t *out)
 {
-    const bool staged = VEC_OFFSET && g->staged, one = VEC_TILE_BLOCKS == 1 || blocks == 1;
+    const bool staged = VEC_OFFSET && g->staged, one = VEC_TILE_BLOCKS == 1 || blocks == 1,
+               high = blocks > VEC_TILE_BLOCKS;
 
     if (staged && one)
         vec_tiles_of(g, first, segment, at, pixels, tiles, 1, true, out);
+    else if (staged && high)
+        vec_tiles_of(g, first, segment, at, pixels, tiles, VEC_TILE_HIGH, true, out);
     else if (staged)
         vec_tiles_of(g, first, segment, at, pixels, tiles, VEC_TILE_BLOCKS, true, out);
     else if (one)
         vec_tiles_of(g, first, segment, at, pixels, tiles, 1, false, out);
+    else if (high)
+        vec_tiles_of(g, first, segment, at, pixels, tiles, VEC_TILE_HIGH, false, out);
     else
         vec_tiles_of(g, first, segment, at, pixels, tiles, VEC_TILE_BLOCKS, false, out);
 }
@@ -361,7 +367,8 @@ static void vec_gemm_wide(const struct vec_gemm *g, const int8_t *const *segment
 static void vec_gemm_tiles(const struct vec_gemm *g, int32_t first, const int8_t *const *segment, int32_t at,
                            int32_t pixels, int32_t blocks, int8_t *out)
 {
-    int32_t tiles = (pixels + VEC_TILE_PIXELS - 1) / VEC_TILE_PIXELS, n = (pixels + tiles - 1) / tiles;
+    int32_t most = blocks < VEC_TILE_HIGH ? VEC_TILE_PIXELS : VEC_TILE_FEW;
+    int32_t tiles = (pixels + most - 1) / most, n = (pixels + tiles - 1) / tiles;
     int32_t whole = pixels - (n - 1) * tiles, rest = at + whole * n; /* tiles of n; those after `rest` have one less */
 
     vec_tiles_any(g, first, segment, at * g->pixel, n, whole, blocks, out + at * g->out_pixel);
@@ -369,18 +376,29 @@ static void vec_gemm_tiles(const struct vec_gemm *g, int32_t first, const int8_t
         vec_tiles_any(g, first, segment, rest * g->pixel, n - 1, tiles - whole, blocks, out + rest * g->out_pixel);
 }
 
+#define VEC_KEPT 32768 /* bytes of weights that the nearest cache keeps while tiles pass */
+
+/* Blocks of the next tiles: of 40 columns the last 24 are done together. */
+static int32_t vec_blocks_of(const struct vec_gemm *g, int32_t columns)
+{
+    int32_t blocks = (columns + VEC_LANES - 1) / VEC_LANES;
+
+    if (blocks >= VEC_TILE_HIGH && VEC_TILE_HIGH * g->block_bytes <= VEC_KEPT)
+        return VEC_TILE_HIGH;
+    return blocks >= VEC_TILE_BLOCKS && columns != 40 ? VEC_TILE_BLOCKS : 1;
+}
+
 static void vec_gemm_row(const struct vec_gemm *g, const int8_t *const *segment, int32_t pixels, int8_t *out)
 {
-    int32_t n_blocks = (g->columns + VEC_LANES - 1) / VEC_LANES;
-
     if (g->by_turns) {
         vec_gemm_wide(g, segment, out);
         return;
     }
-    for (int32_t first = 0, blocks; first < n_blocks; first += blocks, out += blocks * VEC_LANES) {
-        /* Of 40 columns the last 24 are done together. */
-        blocks = n_blocks - first >= VEC_TILE_BLOCKS && g->columns - first * VEC_LANES != 40 ? VEC_TILE_BLOCKS : 1;
-        int32_t done = (blocks == 1 ? vec_tiles_long : vec_tiles_shared)(g, first, segment, pixels, out);
+    for (int32_t first = 0, blocks; first * VEC_LANES < g->columns; first += blocks, out += blocks * VEC_LANES) {
+        int32_t done = 0;
+        blocks = vec_blocks_of(g, g->columns - first * VEC_LANES);
+        if (blocks <= VEC_TILE_BLOCKS)
+            done = (blocks == 1 ? vec_tiles_long : vec_tiles_shared)(g, first, segment, pixels, out);
         if (done < pixels)
             vec_gemm_tiles(g, first, segment, done, pixels - done, blocks, out);
     }

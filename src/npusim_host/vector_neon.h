@@ -10,6 +10,8 @@
 #define VEC_TILE_PIXELS 4
 #define VEC_TILE_LONG VEC_TILE_PIXELS
 #define VEC_TILE_BLOCKS 1
+#define VEC_TILE_HIGH 1
+#define VEC_TILE_FEW VEC_TILE_PIXELS
 #define VEC_TILE_WIDE 2
 #define VEC_BLOCK 16
 #define VEC_LINES 0 /* rounded high products are an instruction here */
