@@ -179,11 +179,13 @@ VEC_INLINE void vec_tile(const struct vec_gemm *g, const int8_t *const *segment,
         }
     }
     for (int32_t s = 0; s < g->segments; s++) {
-        const int8_t *x = segment[s] + at;
-        for (int32_t k = 0; k < g->run; k += taps, x += VEC_DEPTH, w += step) {
+        const int8_t *x = segment[s] + at, *y = x + 8 * g->pixel;
+        __asm__("" : "+r"(y)); /* a second start, so that registers hold all distances */
+        for (int32_t k = 0; k < g->run; k += taps, x += VEC_DEPTH, y += VEC_DEPTH, w += step) {
             VEC_UNROLL
             for (int i = 0; i < pixels + taps - 1; i++) {
-                vec_x inputs = staged ? vec_staged_inputs(x + i * g->pixel) : vec_inputs(x + i * g->pixel);
+                const int8_t *from = i < 8 ? x + i * g->pixel : y + (i - 8) * g->pixel;
+                vec_x inputs = staged ? vec_staged_inputs(from) : vec_inputs(from);
                 VEC_UNROLL
                 for (int t = 0; t < taps; t++) {
                     VEC_UNROLL
