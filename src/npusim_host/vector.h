@@ -210,6 +210,8 @@ struct vec_isa {
     /* Pixels of two rows become one each of twice the bytes, `pitch` apart: a byte of `a`, one of `b`, and so on. */
     void (*pair)(int8_t *to, ptrdiff_t pitch, struct vec_line a, struct vec_line b, int32_t n, int32_t bytes,
                  int8_t flip);
+    /* Rows of `n` pixels, of which every second one goes to to[1]. */
+    void (*pair_turns)(int8_t *const *to, const int8_t *a, const int8_t *b, int32_t n, int32_t bytes, int8_t flip);
     /* segment[s]: first byte of the first pixel's run; out: its first column. */
     void (*gemm)(const struct vec_gemm *g, const int8_t *const *segment, int32_t pixels, int8_t *out);
     /* `rows` of 1 or 2 are stored. */

@@ -295,30 +295,6 @@ static inline void vec_copy_step(int8_t *to, const int8_t *from, int8_t flip)
     _mm512_storeu_si512(to, _mm512_xor_si512(_mm512_loadu_si512(from), _mm512_set1_epi8(flip)));
 }
 
-/* Every second of 64-bit words, of pairs or of fours of them, out of 128 bytes. */
-static inline __m512i vec_alternate_order(int32_t bytes)
-{
-    if (bytes == 8)
-        return _mm512_set_epi64(14, 12, 10, 8, 6, 4, 2, 0);
-    return bytes == 16 ? _mm512_set_epi64(13, 12, 9, 8, 5, 4, 1, 0) : _mm512_set_epi64(11, 10, 9, 8, 3, 2, 1, 0);
-}
-
-/* The first of `n` pixels that alternate with others, as far as 128 bytes at a time go; their number. */
-static inline int32_t vec_copy_alternate(int8_t *to, const int8_t *from, int32_t n, int32_t bytes, ptrdiff_t step,
-                                         int8_t flip)
-{
-    int32_t each = 64 / bytes, done = 0;
-
-    if ((bytes != 8 && bytes != 16 && bytes != 32) || step != 2 * bytes)
-        return 0;
-    __m512i order = vec_alternate_order(bytes), turned = _mm512_set1_epi8(flip);
-    for (; done + each < n; done += each, to += 64, from += 128) {
-        __m512i v = _mm512_permutex2var_epi64(_mm512_loadu_si512(from), order, _mm512_loadu_si512(from + 64));
-        _mm512_storeu_si512(to, _mm512_xor_si512(v, turned));
-    }
-    return done;
-}
-
 /* Four taps of 64 outputs, staged: their bytes interleaved within 128 bits, which makes the order of the lanes. */
 typedef struct {
     __m512i part[4];
@@ -348,16 +324,24 @@ static inline vec_mixed vec_mix_pairs(const int8_t *const *pair, ptrdiff_t at)
                         _mm512_unpackhi_epi16(x1, y1)}};
 }
 
-/* The bytes of b between those of a. */
-static inline void vec_pair_64(int8_t *to, const int8_t *a, const int8_t *b, int8_t flip)
+/* Order of the 64-bit words of pixels of 8, 16 or 32 bytes: halves of 128 bits are of those that take turns. */
+static inline __m512i vec_turns_order(int32_t bytes)
 {
-    const __m512i halves = _mm512_set_epi64(7, 3, 6, 2, 5, 1, 4, 0);
-    __m512i turned = _mm512_set1_epi8(flip);
-    __m512i x = _mm512_permutexvar_epi64(halves, _mm512_xor_si512(_mm512_loadu_si512(a), turned));
-    __m512i y = _mm512_permutexvar_epi64(halves, _mm512_xor_si512(_mm512_loadu_si512(b), turned));
+    if (bytes == 8)
+        return _mm512_set_epi64(7, 6, 5, 4, 3, 2, 1, 0);
+    return bytes == 16 ? _mm512_set_epi64(7, 5, 6, 4, 3, 1, 2, 0) : _mm512_set_epi64(7, 3, 6, 2, 5, 1, 4, 0);
+}
 
-    _mm512_storeu_si512(to, _mm512_unpacklo_epi8(x, y));
-    _mm512_storeu_si512(to + 64, _mm512_unpackhi_epi8(x, y));
+/* The bytes of b between those of a, of the lower and of the upper halves in that order. */
+static inline void vec_pair_64(int8_t *lower, int8_t *upper, const int8_t *a, const int8_t *b, __m512i order,
+                               int8_t flip)
+{
+    __m512i turned = _mm512_set1_epi8(flip);
+    __m512i x = _mm512_permutexvar_epi64(order, _mm512_xor_si512(_mm512_loadu_si512(a), turned));
+    __m512i y = _mm512_permutexvar_epi64(order, _mm512_xor_si512(_mm512_loadu_si512(b), turned));
+
+    _mm512_storeu_si512(lower, _mm512_unpacklo_epi8(x, y));
+    _mm512_storeu_si512(upper, _mm512_unpackhi_epi8(x, y));
 }
 
 /* `blocks` of accumulators, `step` vectors apart. Each vector of weights is read once. */

@@ -46,19 +46,6 @@ static inline vec_i32 vec_from_word(vec_i32 v)
 
 #ifndef VEC_ROW
 #define VEC_ROW 1 /* vectors that are stored at once */
-
-/* Pixels that alternate with others are not copied several at a time. */
-static inline int32_t vec_copy_alternate(int8_t *to, const int8_t *from, int32_t n, int32_t bytes, ptrdiff_t step,
-                                         int8_t flip)
-{
-    (void)to;
-    (void)from;
-    (void)n;
-    (void)bytes;
-    (void)step;
-    (void)flip;
-    return 0;
-}
 #endif
 
 #include "npusim_host/vector_moves.h"
@@ -845,9 +832,9 @@ static void vec_blend_columns(const struct vec_blend *b, const int32_t *restrict
         .path = (its_path), .input_offset = VEC_OFFSET, .weight_bytes = (bytes), .bits = (its_bits),                   \
         .lines = VEC_LINES, .wide = VEC_TILE_WIDE, .block = VEC_BLOCK, .order = {vec_order, vec_order_pairs},          \
         .gemm = vec_gemm_row, .depthwise = vec_depthwise, .binary = vec_binary, .scale_rows = vec_scale_rows,          \
-        .copy = vec_copy, .pair = vec_pair, .average = vec_average, .maximum = vec_maximum, .sum_rows = vec_sum_rows,  \
-        .scale_sums = vec_scale_sums, .lookup = vec_lookup, .blend_rows = vec_blend_rows,                              \
-        .blend_columns = vec_blend_columns, .transpose = vec_transpose,                                                \
+        .copy = vec_copy, .pair = vec_pair, .pair_turns = vec_pair_turns, .average = vec_average,                      \
+        .maximum = vec_maximum, .sum_rows = vec_sum_rows, .scale_sums = vec_scale_sums, .lookup = vec_lookup,          \
+        .blend_rows = vec_blend_rows, .blend_columns = vec_blend_columns, .transpose = vec_transpose,                  \
     }
 
 #endif

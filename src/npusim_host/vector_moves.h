@@ -140,10 +140,7 @@ static void vec_copy(int8_t *to, const int8_t *from, int32_t n, int32_t bytes, p
         vec_copy_step(to + bytes - VEC_COPY, from + bytes - VEC_COPY, flip);
         return;
     }
-    int32_t done = n > 1 ? vec_copy_alternate(to, from, n, bytes, step, flip) : 0;
-    to += done * bytes;
-    from += done * step;
-    for (int32_t i = done; i < n; i++, from += step, to += bytes) {
+    for (int32_t i = 0; i < n; i++, from += step, to += bytes) {
         /* What is left of a size is copied with the end of what was. */
         if (bytes >= VEC_COPY) {
             for (int32_t b = 0; b < bytes; b += VEC_COPY) {
@@ -176,7 +173,7 @@ static void vec_pair(int8_t *to, ptrdiff_t pitch, struct vec_line a, struct vec_
 #ifdef __AVX512BW__
         for (int32_t i = 0; bytes >= 64 && i < bytes; i += 64) {
             int32_t at = vec_smaller(i, bytes - 64);
-            vec_pair_64(to + 2 * at, a.at + at, b.at + at, flip);
+            vec_pair_64(to + 2 * at, to + 2 * at + 64, a.at + at, b.at + at, vec_turns_order(32), flip);
         }
         if (bytes >= 64)
             continue;
@@ -187,10 +184,36 @@ static void vec_pair(int8_t *to, ptrdiff_t pitch, struct vec_line a, struct vec_
             *(vec_loose16 *)(to + 2 * at) = VEC_ZIP_LOW(x, y);
             *(vec_loose16 *)(to + 2 * at + 16) = VEC_ZIP_HIGH(x, y);
         }
-        for (int32_t i = 0; bytes < 16 && i < bytes; i++) {
+        for (int32_t i = 0; bytes >= 8 && bytes < 16 && i < bytes; i += 8) {
+            int32_t at = vec_smaller(i, bytes - 8);
+            vec_bytes16 x = {0}, y = {0};
+            memcpy(&x, a.at + at, 8);
+            memcpy(&y, b.at + at, 8);
+            *(vec_loose16 *)(to + 2 * at) = VEC_ZIP_LOW(x ^ turned, y ^ turned);
+        }
+        for (int32_t i = 0; bytes < 8 && i < bytes; i++) {
             to[2 * i] = (int8_t)(a.at[i] ^ flip);
             to[2 * i + 1] = (int8_t)(b.at[i] ^ flip);
         }
+    }
+}
+
+/* The same of `n` pixels next to each other that go to two places by turns. */
+static void vec_pair_turns(int8_t *const *to, const int8_t *a, const int8_t *b, int32_t n, int32_t bytes, int8_t flip)
+{
+    int8_t *place[2] = {to[0], to[1]};
+    int32_t i = 0;
+
+#ifdef __AVX512BW__
+    if (bytes == 8 || bytes == 16 || bytes == 32) {
+        __m512i order = vec_turns_order(bytes);
+        for (; i + 64 / bytes <= n; i += 64 / bytes, a += 64, b += 64, place[0] += 64, place[1] += 64)
+            vec_pair_64(place[0], place[1], a, b, order, flip);
+    }
+#endif
+    for (; i < n; i++, a += bytes, b += bytes) {
+        vec_pair(place[i % 2], 0, (struct vec_line){a, 0}, (struct vec_line){b, 0}, 1, bytes, flip);
+        place[i % 2] += 2 * bytes;
     }
 }
 

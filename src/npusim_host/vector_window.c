@@ -29,10 +29,10 @@ static int32_t columns_inside(const struct vec_window *w)
     return room < w->in_w ? room : w->in_w;
 }
 
-/* Pixels of few bytes become pairs of a whole row, then planes. */
-static bool pairs_before_planes(const struct vec_window *w)
+/* Pixels of few bytes become pairs of two planes at once. */
+static bool pairs_take_turns(const struct vec_window *w)
 {
-    return w->pairs && w->split > 1 && w->spread == 1 && w->pixel < VEC_ALIGNMENT && w->in_pixel == w->pixel &&
+    return w->pairs && w->split == 2 && w->spread == 1 && w->pixel < VEC_ALIGNMENT && w->in_pixel == w->pixel &&
            w->pitch == (size_t)w->pixel;
 }
 
@@ -78,7 +78,7 @@ void vec_cursor_start(struct vec_cursor *c, const struct vec_window *w, const in
     if (reaches_beyond(w))
         memset(zeros, zero, w->slot);
     if (w->pairs) /* what is outside the image, as it would lie there */
-        memset(zeros + w->slot, w->zero, (size_t)w->pixel * (size_t)(pairs_before_planes(w) ? columns_inside(w) : 1));
+        memset(zeros + w->slot, w->zero, (size_t)w->pixel * (size_t)(pairs_take_turns(w) ? columns_inside(w) : 1));
     /* Padded columns are written here and never again. */
     for (int32_t p = 0; p < w->split; p++) {
         struct columns of = columns_of(w, p);
@@ -129,22 +129,29 @@ static void pair_pixels(const struct vec_cursor *c, struct vec_line a, struct ve
     w->isa->pair(to, 2 * pitch, a, b, dense ? 1 : n, (int32_t)bytes * (dense ? n : 1), flip);
 }
 
+/* First byte of the columns in `of`, those of a plane of the row staged in `slot`. */
+static int8_t *place_of(const struct vec_window *w, int32_t plane, const struct columns *of, int8_t *slot)
+{
+    return slot + (size_t)plane * w->plane + of->at * staged_pitch(w);
+}
+
 /* A row, or two of them as a pair. */
 static void stage_row(const struct vec_cursor *c, const struct vec_line *row, int8_t *slot)
 {
     const struct vec_window *w = c->window;
-    int32_t bytes = 2 * w->pixel;
-    bool before = pairs_before_planes(w);
 
-    if (before)
-        w->isa->pair(copies_of(c), 0, row[0], row[1], 1, columns_inside(w) * w->pixel, w->flip);
+    if (pairs_take_turns(w)) {
+        int32_t first = w->pad_left % 2; /* the plane of the first column */
+        struct columns of[2] = {columns_of(w, first), columns_of(w, 1 - first)};
+        int8_t *to[2] = {place_of(w, first, &of[0], slot), place_of(w, 1 - first, &of[1], slot)};
+        w->isa->pair_turns(to, row[0].at, row[1].at, columns_inside(w), w->pixel, w->flip);
+        return;
+    }
     for (int32_t p = 0; p < w->split; p++) {
         struct columns of = columns_of(w, p);
-        int8_t *to = slot + (size_t)p * w->plane + of.at * staged_pitch(w);
+        int8_t *to = place_of(w, p, &of, slot);
         struct vec_line a = {row[0].at + of.first * row[0].step, row[0].step * w->split};
-        if (of.n > 0 && before)
-            w->isa->copy(to, copies_of(c) + of.first * bytes, of.n, bytes, (ptrdiff_t)bytes * w->split, 0);
-        else if (of.n > 0 && w->pairs)
+        if (of.n > 0 && w->pairs)
             pair_pixels(c, a, (struct vec_line){row[1].at + of.first * row[1].step, row[1].step * w->split}, of.n, to);
         else if (of.n > 0)
             lay_pixels(w, a, of.n, to);
