@@ -352,6 +352,40 @@ static void vec_gemm_wide(const struct vec_gemm *g, const int8_t *const *segment
     }
 }
 
+/* A single pixel of one block: accumulators take turns, of which one would wait for itself. */
+static void vec_gemm_deep(const struct vec_gemm *g, const int8_t *const *segment, int8_t *out)
+{
+    const size_t step = VEC_BLOCK_WEIGHTS / VEC_VECTORS;
+    const uint8_t *w = g->weights;
+    vec_i32 acc[VEC_TILE_WIDE];
+
+    acc[0] = vec_load(g->bias);
+    VEC_UNROLL
+    for (int j = 1; j < VEC_TILE_WIDE; j++)
+        acc[j] = vec_splat(0);
+    for (int32_t s = 0; s < g->segments; s++) {
+        const int8_t *x = segment[s];
+        int32_t k = 0;
+        for (; k + VEC_TILE_WIDE <= g->run; k += VEC_TILE_WIDE, w += VEC_TILE_WIDE * step) {
+            VEC_UNROLL
+            for (int j = 0; j < VEC_TILE_WIDE; j++) {
+                const int8_t *from = x + (k + j) * VEC_DEPTH;
+                vec_x inputs = VEC_OFFSET && g->staged ? vec_staged_inputs(from) : vec_inputs(from);
+                acc[j] = vec_dot(acc[j], inputs, w + (size_t)j * step);
+            }
+        }
+        for (; k < g->run; k++, w += step) {
+            const int8_t *from = x + k * VEC_DEPTH;
+            acc[0] = vec_dot(acc[0], VEC_OFFSET && g->staged ? vec_staged_inputs(from) : vec_inputs(from), w);
+        }
+    }
+    VEC_UNROLL
+    for (int j = 1; j < VEC_TILE_WIDE; j++)
+        acc[0] = vec_add(acc[0], acc[j]);
+    vec_requant_all(acc, 1, g->params, g->output.zero);
+    vec_store(vec_from_word(acc[0]), &g->output, out, vec_smaller(g->columns, VEC_LANES));
+}
+
 /* `blocks` of the pixels from `at` on, in tiles of about the same size: 5 and 5 rather than 8 and 2. */
 static void vec_gemm_tiles(const struct vec_gemm *g, int32_t first, const int8_t *const *segment, int32_t at,
                            int32_t pixels, int32_t blocks, int8_t *out)
@@ -381,6 +415,10 @@ static void vec_gemm_row(const struct vec_gemm *g, const int8_t *const *segment,
 {
     if (g->by_turns) {
         vec_gemm_wide(g, segment, out);
+        return;
+    }
+    if (pixels == 1 && g->columns <= VEC_LANES && !g->addend) {
+        vec_gemm_deep(g, segment, out);
         return;
     }
     for (int32_t first = 0, blocks; first * VEC_LANES < g->columns; first += blocks, out += blocks * VEC_LANES) {
