@@ -2,17 +2,29 @@
 
 #include <string.h>
 
+#include "device/base/span.h"
+#include "host/clones.h"
+
 #define BINS NUC_HISTOGRAM_BINS
 #define WORD 64
 
+/* Bytes of 0 and 1, from eight of which one product makes bits in their order. */
+NUC_CLONES static void mark_bins(const float *bins, uint8_t *restrict marks)
+{
+    for (size_t b = 0; b < BINS; b++)
+        marks[b] = bins[b] > 0;
+}
+
 static uint32_t mark_used(const struct nuc_histogram *h, uint64_t used[BINS / WORD])
 {
+    uint8_t marks[BINS];
     uint32_t count = 0;
 
+    mark_bins(h->bins, marks);
     for (uint32_t w = 0; w < BINS / WORD; w++) {
         used[w] = 0;
-        for (uint32_t i = 0; i < WORD; i++)
-            used[w] |= (uint64_t)(h->bins[w * WORD + i] > 0) << i;
+        for (uint32_t i = 0; i < WORD; i += 8)
+            used[w] |= (nuc_load_u64(marks + w * WORD + i) * UINT64_C(0x0102040810204080)) >> 56 << i;
         count += (uint32_t)__builtin_popcountll(used[w]);
     }
     return count;
@@ -41,8 +53,15 @@ void nuc_histogram_keep(struct nuc_context *cx, struct nuc_arena *arena, struct 
     make_room(cx, arena, kept);
     to = kept->bins;
     for (uint32_t w = 0; w < BINS / WORD; w++) {
-        for (uint64_t left = kept->used[w]; left != 0; left &= left - 1)
-            *to++ = h->bins[w * WORD + (uint32_t)__builtin_ctzll(left)];
+        const float *bins = h->bins + w * WORD;
+        uint64_t left = kept->used[w];
+        if (left == UINT64_MAX) {
+            memcpy(to, bins, WORD * sizeof *to);
+            to += WORD;
+            continue;
+        }
+        for (; left != 0; left &= left - 1)
+            *to++ = bins[(uint32_t)__builtin_ctzll(left)];
     }
 }
 
@@ -55,7 +74,14 @@ void nuc_histogram_take(const struct nuc_kept_histogram *kept, struct nuc_histog
     h->max = kept->max;
     memset(h->bins, 0, sizeof h->bins);
     for (uint32_t w = 0; w < BINS / WORD; w++) {
-        for (uint64_t left = kept->used[w]; left != 0; left &= left - 1)
-            h->bins[w * WORD + (uint32_t)__builtin_ctzll(left)] = *from++;
+        float *bins = h->bins + w * WORD;
+        uint64_t left = kept->used[w];
+        if (left == UINT64_MAX) {
+            memcpy(bins, from, WORD * sizeof *from);
+            from += WORD;
+            continue;
+        }
+        for (; left != 0; left &= left - 1)
+            bins[(uint32_t)__builtin_ctzll(left)] = *from++;
     }
 }
