@@ -438,8 +438,9 @@ struct nuc_span nuc_zip_read(const struct nuc_zip *zip, const struct nuc_zip_ent
         return *kept;
     check_method(zip, e);
     nuc_check_memory(zip->file, e->size);
-    uint8_t *content = nuc_alloc_in(zip->cx, zip->state->arena, (size_t)e->size + 1);
+    uint8_t *content = nuc_alloc_unset(zip->cx, zip->state->arena, (size_t)e->size + 1);
     read_content(zip, e, content);
+    content[e->size] = '\0';
     *kept = (struct nuc_span){content, (size_t)e->size};
     return *kept;
 }

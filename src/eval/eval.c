@@ -294,8 +294,8 @@ static void assign_memory(struct nuc_evaluator *e)
         if (e->steps[s].call != NULL && e->steps[s].call->scratch_size > scratch_size)
             scratch_size = e->steps[s].call->scratch_size;
     }
-    void *scratch = nuc_alloc(e->cx, scratch_size);
-    e->arena = nuc_alloc(e->cx, e->arena_size);
+    void *scratch = nuc_alloc_unset(e->cx, e->cx->arena, scratch_size);
+    e->arena = nuc_alloc_unset(e->cx, e->cx->arena, e->arena_size);
     for (uint32_t slot = 0; slot < e->n_values; slot++) {
         if (is_activation(e, slot))
             e->values[slot].data = e->arena + e->values[slot].offset;

@@ -244,7 +244,7 @@ static struct chunk *take_spare(struct nuc_context *cx, size_t usable)
     return NULL;
 }
 
-static struct chunk *fresh_chunk(struct nuc_context *cx, size_t usable, bool zeros)
+static struct chunk *fresh_chunk(struct nuc_context *cx, size_t usable, bool large, bool zeros)
 {
     const size_t size = sizeof(struct chunk) + usable;
     struct chunk *c;
@@ -255,32 +255,33 @@ static struct chunk *fresh_chunk(struct nuc_context *cx, size_t usable, bool zer
             out_of_memory(cx, usable);
         nuc_give_back_spare(cx);
     }
-    if (zeros)
+    if (large && cx->allocator.allocate == default_allocate)
         ask_for_huge_pages(c, size);
     *c = (struct chunk){.size = usable, .zeros = zeros};
     return c;
 }
 
-/* Of zeros, or in place of one a spare one, of which nuc_alloc_in() clears what it gives out. */
-static struct chunk *add_chunk(struct nuc_context *cx, struct chunk **list, size_t usable, bool zeros)
+/* zeros: or a spare one, of which what is given out is cleared. */
+static struct chunk *add_chunk(struct nuc_context *cx, struct chunk **list, size_t usable, bool large, bool zeros)
 {
     end_if_interrupted(cx);
     if (usable > SIZE_MAX - sizeof(struct chunk))
         out_of_memory(cx, usable);
-    struct chunk *c = zeros ? take_spare(cx, usable) : NULL;
+    struct chunk *c = large ? take_spare(cx, usable) : NULL;
     if (c == NULL)
-        c = fresh_chunk(cx, usable, zeros);
+        c = fresh_chunk(cx, usable, large, zeros);
     c->next = *list;
     *list = c;
     return c;
 }
 
 /* A large block of the system's is made of pages of zeros, which no one has to touch before they are needed. */
-static struct chunk *add_large(struct nuc_context *cx, struct nuc_arena *arena, size_t size)
+static struct chunk *add_large(struct nuc_context *cx, struct nuc_arena *arena, size_t size, bool zeros)
 {
     if (size > SIZE_MAX - BIG_ALIGNMENT)
         out_of_memory(cx, size);
-    return add_chunk(cx, &arena->large, size + BIG_ALIGNMENT, cx->allocator.allocate == default_allocate);
+    return add_chunk(cx, &arena->large, size + BIG_ALIGNMENT, true,
+                     zeros && cx->allocator.allocate == default_allocate);
 }
 
 /* Each chunk of an arena is twice as large as the one before. */
@@ -292,19 +293,29 @@ static size_t size_of_next_chunk(const struct nuc_arena *arena, size_t block)
     return (size < CHUNK_SIZE ? size : CHUNK_SIZE) + BIG_ALIGNMENT;
 }
 
-void *nuc_alloc_in(struct nuc_context *cx, struct nuc_arena *arena, size_t size)
+static void *alloc_in(struct nuc_context *cx, struct nuc_arena *arena, size_t size, bool zeros)
 {
     size_t alignment = size >= BIG_ALIGNMENT ? BIG_ALIGNMENT : 16;
-    struct chunk *from = size >= CHUNK_SIZE ? add_large(cx, arena, size) : arena->chunks;
+    struct chunk *from = size >= CHUNK_SIZE ? add_large(cx, arena, size, zeros) : arena->chunks;
     void *block = from == NULL ? NULL : aligned_in(from, size, alignment);
 
     if (block == NULL) {
-        from = add_chunk(cx, &arena->chunks, size_of_next_chunk(arena, size), false);
+        from = add_chunk(cx, &arena->chunks, size_of_next_chunk(arena, size), false, false);
         block = aligned_in(from, size, alignment);
     }
-    if (!from->zeros) /* no part of a chunk is given out twice */
+    if (zeros && !from->zeros) /* no part of a chunk is given out twice */
         memset(block, 0, size);
     return block;
+}
+
+void *nuc_alloc_in(struct nuc_context *cx, struct nuc_arena *arena, size_t size)
+{
+    return alloc_in(cx, arena, size, true);
+}
+
+void *nuc_alloc_unset(struct nuc_context *cx, struct nuc_arena *arena, size_t size)
+{
+    return alloc_in(cx, arena, size, false);
 }
 
 /* Where the list names the chunk of one block that begins there; NULL: none of it does. */
@@ -361,7 +372,7 @@ void *nuc_grow(struct nuc_context *cx, void *array, size_t *capacity, size_t nee
 
 void *nuc_copy_out(struct nuc_context *cx, struct nuc_arena *outer, const void *data, size_t size)
 {
-    void *copy = nuc_alloc_in(cx, outer, size);
+    void *copy = nuc_alloc_unset(cx, outer, size);
 
     if (size != 0)
         memcpy(copy, data, size);

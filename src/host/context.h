@@ -152,6 +152,9 @@ void *nuc_copy(struct nuc_context *cx, const void *data, size_t size);
 void *nuc_alloc_in(struct nuc_context *cx, struct nuc_arena *outer, size_t size);
 void *nuc_copy_out(struct nuc_context *cx, struct nuc_arena *outer, const void *data, size_t size);
 
+/* Not cleared: for what is written whole before it is read. */
+void *nuc_alloc_unset(struct nuc_context *cx, struct nuc_arena *arena, size_t size);
+
 char *nuc_strdup(struct nuc_context *cx, const char *text);
 
 /* A copy in an arena around the current one; NULL of NULL. */

@@ -124,7 +124,7 @@ void nuc_check_memory(const struct nuc_file *file, uint64_t size)
 struct nuc_span nuc_read_part(const struct nuc_file *file, struct nuc_arena *arena, uint64_t offset, uint64_t size)
 {
     nuc_check_memory(file, size);
-    uint8_t *bytes = nuc_alloc_in(file->cx, arena, (size_t)size);
+    uint8_t *bytes = nuc_alloc_unset(file->cx, arena, (size_t)size);
     nuc_read_at(file, offset, bytes, (size_t)size);
     return (struct nuc_span){bytes, (size_t)size};
 }

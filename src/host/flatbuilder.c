@@ -55,7 +55,7 @@ static void reserve(struct nuc_fb_builder *b, size_t more)
     size_t larger = b->capacity == 0 ? FIRST_CAPACITY : b->capacity * 2;
     while (larger - b->used < more)
         larger *= 2;
-    uint8_t *data = nuc_alloc(b->cx, larger);
+    uint8_t *data = nuc_alloc_unset(b->cx, b->cx->arena, larger);
     if (b->used != 0)
         memcpy(data + larger - b->used, b->data + b->capacity - b->used, b->used);
     nuc_give_back(b->cx, b->data, b->capacity);

@@ -60,7 +60,7 @@ const void *nuc_quantize_constant(struct nuc_graph *from, const struct nuc_node 
     if (o->spec.ch_axis >= 0 && (o->spec.ch_axis >= node->vals[0].rank || s.channels != o->n))
         nuc_fail(from->cx, NUC_BAD_INPUT, "%s: %s does not have one value for each of %u channels", from->file,
                  nuc_node_text(from->cx, node), (unsigned)o->n);
-    void *logical = nuc_alloc_array(from->cx, s.count, nuc_dtype_size(o->spec.dtype));
+    void *logical = nuc_alloc_unset(from->cx, from->cx->arena, s.count * nuc_dtype_size(o->spec.dtype));
     for (size_t i = 0; s.inner != 0 && i < s.count / s.inner; i++)
         quantize_slice(values + i * s.inner, s.inner, o, (uint32_t)(i % s.channels), logical, i * s.inner);
 

@@ -436,11 +436,16 @@ struct nuc_span nuc_serialize(const struct nuc_emission *e, const struct nuc_pro
         nuc_fb_finish(s.b, add_table(&s, refs, FIELDS), NUC_PROGRAM_IDENTIFIER, no_header, HEADER_SIZE, ALIGNMENT);
     size_t base = nuc_align_up(program.size, ALIGNMENT);
     size_t size = base + (size_t)data_size;
-    uint8_t *file = nuc_alloc_in(e->cx, outer, size);
+    uint8_t *file = nuc_alloc_unset(e->cx, outer, size);
     memcpy(file, program.data, program.size);
+    size_t end = program.size;
     for (size_t i = 0; i < s.n_segments; i++) {
-        if (s.segments[i].bytes.size > 0)
-            memcpy(file + base + s.segments[i].offset, s.segments[i].bytes.data, s.segments[i].bytes.size);
+        const struct nuc_span bytes = s.segments[i].bytes;
+        const size_t begin = base + (size_t)s.segments[i].offset;
+        memset(file + end, 0, begin - end);
+        if (bytes.size > 0)
+            memcpy(file + begin, bytes.data, bytes.size);
+        end = begin + bytes.size;
     }
     memcpy(file + NUC_PROGRAM_HEADER_AT, NUC_PROGRAM_HEADER_MAGIC, 4);
     nuc_store_u32(file + NUC_PROGRAM_HEADER_AT + 4, HEADER_SIZE);
