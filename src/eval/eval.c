@@ -169,12 +169,12 @@ static struct nuc_eval_call *plan_call(struct nuc_evaluator *e, const struct nuc
     /* Memory that outlives every run. */
     for (uint32_t v = 0; v < c->node->n_vals; v++) {
         struct nuc_eval_value *value = &c->values[c->out_slot + v];
-        c->out[v] = nuc_alloc(c->cx, value->bytes);
+        c->out[v] = nuc_alloc_unset(c->cx, c->cx->arena, value->bytes);
         value->data = c->out[v];
         value->constant = true;
     }
     struct nuc_arena *outer = nuc_push_arena(c->cx);
-    c->scratch = nuc_alloc(c->cx, c->scratch_size);
+    c->scratch = nuc_alloc_unset(c->cx, c->cx->arena, c->scratch_size);
     c->op->run(c);
     nuc_pop_arena(c->cx, outer);
     return NULL;
@@ -628,7 +628,7 @@ bool nuc_eval_constant(struct nuc_graph *g, const struct nuc_node *node, void **
     if (!is_foldable(node))
         return false;
     for (uint32_t v = 0; v < node->n_vals; v++)
-        out[v] = nuc_alloc(g->cx, nuc_bytes(&node->vals[v]));
+        out[v] = nuc_alloc_unset(g->cx, g->cx->arena, nuc_bytes(&node->vals[v]));
     struct nuc_arena *outer = nuc_push_arena(g->cx);
     uint32_t count = nuc_inputs(node, inputs, NUC_MAX_RANK);
     struct nuc_evaluator *e = new_evaluator(g, 1, (size_t)count + node->n_vals);

@@ -48,6 +48,7 @@ struct nuc_eval_call {
 struct nuc_eval_op {
     /* Checks what schema and shape rule do not say, computes `state` and `scratch_size`. May be NULL. */
     void (*prepare)(struct nuc_eval_call *c);
+    /* Writes all of its results, whose memory is others' before. */
     void (*run)(const struct nuc_eval_call *c);
     /* True when the value is its first argument's memory under another shape; then run is not called. */
     bool (*is_view)(const struct nuc_node *node);
