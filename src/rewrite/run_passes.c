@@ -73,11 +73,17 @@ static const struct nuc_pass norm_passes[] = {
 };
 
 static const struct nuc_pass written_passes[] = {
-    {"written-softmax", nuc_written_softmax, BETTER},   {"written-products", nuc_written_products, BETTER},
-    {"written-groups", nuc_written_groups, BETTER},     {"finite-masks", nuc_finite_masks, BETTER},
-    {"rank-distances", nuc_rank_distances, BETTER},     {"fuse-linears", nuc_fuse_linears, BETTER},
-    {"written-parts-again", nuc_written_parts, BETTER}, {"fold-idle-moves-again", nuc_fold_idle_moves, BETTER},
-    {"written-moves", nuc_written_moves, BETTER},       {"fold-undone-permutes", nuc_fold_undone_permutes, BETTER},
+    {"written-softmax", nuc_written_softmax, BETTER},
+    {"written-products", nuc_written_products, BETTER},
+    {"written-groups", nuc_written_groups, BETTER},
+    {"finite-masks", nuc_finite_masks, BETTER},
+    {"rank-distances", nuc_rank_distances, BETTER},
+    {"fold-distances", nuc_fold_channel_terms, BETTER},
+    {"fuse-linears", nuc_fuse_linears, BETTER},
+    {"written-parts-again", nuc_written_parts, BETTER},
+    {"fold-idle-moves-again", nuc_fold_idle_moves, BETTER},
+    {"written-moves", nuc_written_moves, BETTER},
+    {"fold-undone-permutes", nuc_fold_undone_permutes, BETTER},
 };
 
 static const struct nuc_pass int8_passes[] = {

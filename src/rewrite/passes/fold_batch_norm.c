@@ -214,32 +214,54 @@ static bool fold_moved(struct nuc_graph *g, struct nuc_node *norm)
 
 /*
  * What `node`, a sum, difference, product or quotient of a layer's results `x` alone, has beside them: one value for
- * each channel, which is dimension `dim` of x. NULL: something else.
+ * each channel, which is dimension `dim` of x, or a number in front of a sum with such
+ * values. NULL: something else.
  */
 static struct nuc_node *term_beside(const struct nuc_node *node, const struct nuc_node *x, uint32_t dim,
                                     int64_t channels)
 {
-    const bool commutes = node->op == NUC_OP_MUL || (node->op == NUC_OP_ADD && nuc_has_plain_alpha(node));
+    const bool scales = node->op == NUC_OP_MUL || node->op == NUC_OP_DIV;
+    const bool first = nuc_is_call(node) && nuc_arg_node(node, NUC_SELF) == x;
 
-    if (!commutes && node->op != NUC_OP_ADD && node->op != NUC_OP_SUB && node->op != NUC_OP_DIV)
+    if ((!scales && node->op != NUC_OP_ADD && node->op != NUC_OP_SUB) ||
+        (!first && (node->op == NUC_OP_DIV || (!scales && !nuc_has_plain_alpha(node)))))
         return NULL;
-    const bool first = nuc_arg_node(node, NUC_SELF) == x;
-    struct nuc_node *values = first || commutes ? nuc_arg_node(node, first ? NUC_OTHER : NUC_SELF) : NULL;
-    if (values == NULL || !nuc_is_static_float(values))
+    struct nuc_node *values = nuc_arg_node(node, first ? NUC_OTHER : NUC_SELF);
+    if (values == NULL || !nuc_is_static_float(values) || !nuc_same_sizes(&node->vals[0], &x->vals[0]))
         return NULL;
     const struct nuc_meta *m = &values->vals[0], *out = &node->vals[0];
-    bool fits = nuc_same_sizes(out, &x->vals[0]) && m->rank + dim >= out->rank && nuc_elements(m) == channels;
+    if (scales && nuc_elements(m) == 1 && node->n_users == 1) {
+        const struct nuc_node *next = node->users[0];
+        const bool sum = next->op == NUC_OP_ADD || next->op == NUC_OP_SUB;
+        const struct nuc_node *term = sum ? nuc_arg_node(next, nuc_arg_node(next, NUC_SELF) == node) : NULL;
+        return term != NULL && nuc_is_static_float(term) && nuc_elements(&term->vals[0]) == channels ? values : NULL;
+    }
+    bool fits = m->rank + dim >= out->rank && nuc_elements(m) == channels;
     return fits && m->sizes[m->rank + dim - out->rank] == channels ? values : NULL;
 }
 
-/* False: a channel is divided by zero, or its term hides it, beside which int8 has no steps for the others. */
-static bool can_fold(const struct nuc_node *node, const float *values, size_t channels)
-{
-    bool can = true;
+/* What becomes of a channel: results times scale plus term. */
+struct channel {
+    float scale, term;
+};
 
-    for (size_t c = 0; can && c < channels; c++)
-        can = node->op == NUC_OP_DIV ? fabsf(values[c]) > 0 : node->op != NUC_OP_ADD || values[c] > NUC_MASKED / 2;
-    return can;
+static struct channel channel_of(const struct nuc_node *node, const struct nuc_node *x, float value)
+{
+    const bool adds = node->op == NUC_OP_ADD || node->op == NUC_OP_SUB, first = nuc_arg_node(node, NUC_SELF) == x;
+    const float alpha = adds && first ? (float)nuc_scalar(node, NUC_ARG(ADD, alpha), 1.0) : 1;
+
+    if (!adds)
+        return (struct channel){node->op == NUC_OP_DIV ? 1 / value : value, 0};
+    if (node->op == NUC_OP_SUB)
+        return first ? (struct channel){1, -(value * alpha)} : (struct channel){-1, value};
+    return (struct channel){1, value * alpha};
+}
+
+/* A channel that is divided by zero stays, and one that its term hides, beside which int8 has no steps for the others.
+ */
+static bool can_fold(const struct channel *channel)
+{
+    return isfinite(channel->scale) && channel->term > NUC_MASKED / 2;
 }
 
 static void set_bias(struct nuc_graph *g, const struct layer *l, const float *values, const char *suffix)
@@ -260,22 +282,23 @@ static bool fold_channel_term(struct nuc_graph *g, struct nuc_node *layer)
         return false;
     uint32_t dim = channel_dim(&l);
     struct nuc_node *last = moved(layer, &dim), *node = last->n_users == 1 ? last->users[0] : NULL;
-    const struct nuc_node *term = node != NULL ? term_beside(node, last, dim, (int64_t)l.channels) : NULL;
-    const float *values = term != NULL ? nuc_const_contiguous(g, term) : NULL;
-    if (values == NULL || !can_fold(node, values, l.channels))
+    const struct nuc_node *beside = node != NULL ? term_beside(node, last, dim, (int64_t)l.channels) : NULL;
+    if (beside == NULL)
         return false;
-    const bool adds = node->op == NUC_OP_ADD || node->op == NUC_OP_SUB;
-    const float alpha = adds ? (float)nuc_scalar(node, NUC_ARG(ADD, alpha), 1.0) : 1;
-    const float *old = l.bias != NULL ? nuc_const_contiguous(g, l.bias) : NULL;
-    float *terms = nuc_alloc_array(g->cx, l.channels, sizeof *terms);
+    const float *values = nuc_const_contiguous(g, beside),
+                *old = l.bias != NULL ? nuc_const_contiguous(g, l.bias) : NULL;
+    float *scales = nuc_alloc_array(g->cx, l.channels, sizeof *scales);
     float *bias = nuc_alloc_array(g->cx, l.channels, sizeof *bias);
+    const bool one = nuc_elements(&beside->vals[0]) == 1, adds = node->op == NUC_OP_ADD || node->op == NUC_OP_SUB;
     for (size_t c = 0; c < l.channels; c++) {
-        const float before = old != NULL ? old[c] : 0;
-        terms[c] = node->op == NUC_OP_DIV ? 1 / values[c] : values[c] * (node->op == NUC_OP_SUB ? -alpha : alpha);
-        bias[c] = adds ? before + terms[c] : before * terms[c];
+        const struct channel of = channel_of(node, last, values[one ? 0 : c]);
+        if (!can_fold(&of))
+            return false;
+        scales[c] = of.scale;
+        bias[c] = (old != NULL ? old[c] : 0) * of.scale + of.term;
     }
-    if (!adds)
-        scale_weight(g, &l, terms, "_scaled");
+    if (!adds || nuc_arg_node(node, NUC_SELF) != last)
+        scale_weight(g, &l, scales, "_scaled");
     if (adds || old != NULL)
         set_bias(g, &l, bias, adds ? "_combined" : "_scaled");
     nuc_replace_uses(g, node, last, NULL);

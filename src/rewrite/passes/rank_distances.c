@@ -1,52 +1,109 @@
 /*
- * The nearest of constant vectors c, as of a codebook: the smallest |x - c|, of which |x|^2 is the same for all c. What
- * differs, |c|^2 - 2 x c, is a linear layer of x: one rounding in int8, of fewer decades than the squares have.
+ * What is ranked, or of which the largest or smallest is taken, without what leaves the order as it is. The nearest of
+ * constant vectors c, as of a codebook, is the smallest |x - c|, of which |x|^2 is the same for all c. What differs,
+ * |c|^2 - 2 x c, is a linear layer of x: one rounding in int8, of fewer decades than the squares have. Where the
+ * distance is read, too, as of what is like nothing known, |x|^2 and the root follow the smallest.
  */
 #include <string.h>
 
 #include "ir/args.h"
+#include "rewrite/fused_activation.h"
 #include "rewrite/insert.h"
 #include "rewrite/pass_list.h"
 
 /* Operators between what is ranked and its terms. */
 #define DEEPEST 8
 
-/* The value is the same for all places along a dimension of `like`, counted from its end. */
-static bool is_same_along(const struct nuc_node *value, uint32_t from_end)
+/* The value is the same for all places along the dimensions: bit 0 is the last one. */
+static bool is_same_along(const struct nuc_node *value, uint32_t dims)
 {
     const struct nuc_meta *m = &value->vals[0];
 
-    return m->rank < from_end || m->sizes[m->rank - from_end] == 1;
+    for (uint32_t i = 0; i < m->rank; i++) {
+        if ((dims >> i & 1) != 0 && m->sizes[m->rank - 1 - i] != 1)
+            return false;
+    }
+    return true;
 }
 
-/* What has the same order along the dimension: without terms that do not vary along it, and without a root. */
-static struct nuc_node *ordered(struct nuc_graph *g, struct nuc_node *before, struct nuc_node *node, uint32_t from_end,
-                                unsigned left)
+/* A function of one value that never falls; what a layer computes with its results stays there. */
+static bool rises(const struct nuc_node *node, const struct nuc_node *operand)
 {
-    struct nuc_node *a = nuc_arg_node(node, NUC_SELF), *b = nuc_arg_node(node, NUC_OTHER);
+    return nuc_op_is_in(node->op, NUC_OPS(NUC_OP_SQRT, NUC_OP_EXP, NUC_OP_LOG, NUC_OP_SIGMOID, NUC_OP_TANH, NUC_OP_RELU,
+                                          NUC_OP_CLAMP)) &&
+           !(nuc_is_fused_activation(node) && nuc_takes_activation(operand));
+}
 
-    if (left == 0 || !nuc_is_call(node) || a == NULL || a->vals[0].dtype != NUC_F32)
+#define NONE UINT32_MAX
+
+/* Which argument of `node` has the same order along the dimensions, or the opposite one. */
+static uint32_t ordered_arg(const struct nuc_node *node, uint32_t dims, bool *opposite)
+{
+    struct nuc_node *a = nuc_is_call(node) && !node->in_place ? nuc_arg_node(node, NUC_SELF) : NULL;
+
+    if (a == NULL || a->vals[0].dtype != NUC_F32)
+        return NONE;
+    *opposite = node->op == NUC_OP_NEG;
+    if (*opposite || rises(node, a))
+        return NUC_SELF;
+    struct nuc_node *b = node->op == NUC_OP_ADD || node->op == NUC_OP_SUB ? nuc_arg_node(node, NUC_OTHER) : NULL;
+    if (b == NULL || !nuc_has_plain_alpha(node))
+        return NONE;
+    if (is_same_along(b, dims) && nuc_same_sizes(&a->vals[0], &node->vals[0]))
+        return NUC_SELF;
+    *opposite = node->op == NUC_OP_SUB;
+    return is_same_along(a, dims) && nuc_same_sizes(&b->vals[0], &node->vals[0]) ? NUC_OTHER : NONE;
+}
+
+static bool is_sum(const struct nuc_node *node)
+{
+    return node != NULL && (node->op == NUC_OP_ADD || node->op == NUC_OP_SUB) && !node->in_place &&
+           nuc_has_plain_alpha(node) && nuc_arg_node(node, NUC_OTHER) != NULL;
+}
+
+/*
+ * (s + x) - y as s + (x - y) and the like, where s is the same along the dimensions and alone in that; else the node
+ * itself.
+ */
+static struct nuc_node *regrouped(struct nuc_graph *g, struct nuc_node *before, struct nuc_node *node, uint32_t dims)
+{
+    if (!is_sum(node))
         return node;
-    if (node->op == NUC_OP_SQRT)
-        return ordered(g, before, a, from_end, left - 1);
-    if ((node->op != NUC_OP_ADD && node->op != NUC_OP_SUB) || b == NULL || !nuc_has_plain_alpha(node))
+    uint32_t place = node->op == NUC_OP_ADD && !is_sum(nuc_arg_node(node, NUC_SELF)) ? NUC_OTHER : NUC_SELF;
+    struct nuc_node *less = nuc_operand(g, node, place), *y = nuc_operand(g, node, NUC_OTHER - place);
+    if (!is_sum(less) || less->n_users != 1 || is_same_along(less, dims) || is_same_along(y, dims))
         return node;
-    if (is_same_along(b, from_end) && nuc_same_sizes(&a->vals[0], &node->vals[0]))
-        return ordered(g, before, a, from_end, left - 1);
-    if (is_same_along(a, from_end) && nuc_same_sizes(&b->vals[0], &node->vals[0])) {
-        /* x or -x */
-        struct nuc_node *x = ordered(g, before, b, from_end, left - 1);
-        return node->op == NUC_OP_SUB ? nuc_insert_unary(g, before, NUC_OP_NEG, x) : x;
+    struct nuc_node *s = nuc_operand(g, less, NUC_SELF), *x = nuc_operand(g, less, NUC_OTHER);
+    bool first = is_same_along(s, dims), falls = first && less->op == NUC_OP_SUB;
+    if (!first) {
+        struct nuc_node *other = s;
+        s = x;
+        x = other;
     }
-    /* (|x|^2 + |c|^2) - 2 x c: the constant is less than the whole, which the other term is. */
-    struct nuc_node *less = a->op == NUC_OP_ADD ? a : NULL;
-    for (uint32_t i = NUC_SELF; less != NULL && i <= NUC_OTHER; i++) {
-        struct nuc_node *same = nuc_arg_node(less, i), *rest = nuc_arg_node(less, NUC_OTHER - i);
-        if (same != NULL && rest != NULL && is_same_along(same, from_end) && !is_same_along(rest, from_end) &&
-            nuc_same_sizes(&b->vals[0], &node->vals[0]))
-            return nuc_insert_binary(g, before, node->op, rest, b);
+    if (!is_same_along(s, dims) || is_same_along(x, dims))
+        return node;
+    /* s - (x + y) is (s - x) - y. */
+    enum nuc_op op = (node->op == NUC_OP_SUB) != falls ? NUC_OP_SUB : NUC_OP_ADD;
+    struct nuc_node *rest = nuc_insert_binary(g, before, op, x, y);
+    if (!nuc_same_sizes(&rest->vals[0], &node->vals[0]))
+        return node;
+    return first ? nuc_insert_binary(g, before, less->op, s, rest) : nuc_insert_binary(g, before, less->op, rest, s);
+}
+
+/* What has the same order along the dimensions, with fewer operators in front of it. */
+static struct nuc_node *ordered(struct nuc_graph *g, struct nuc_node *before, struct nuc_node *node, uint32_t dims)
+{
+    bool falls = false, opposite;
+
+    for (unsigned i = 0; i < DEEPEST; i++) {
+        struct nuc_node *sum = regrouped(g, before, node, dims);
+        uint32_t at = ordered_arg(sum, dims, &opposite);
+        if (at == NONE)
+            break;
+        node = nuc_arg_node(sum, at);
+        falls ^= opposite;
     }
-    return node;
+    return falls ? nuc_insert_unary(g, before, NUC_OP_NEG, node) : node;
 }
 
 /* Rows c [k, d] of a constant [.., k, d] that are the same for all that is in front of them; NULL: they are not. */
@@ -112,6 +169,16 @@ static struct nuc_node *linear_distance(struct nuc_graph *g, struct nuc_node *be
     return NULL;
 }
 
+/* A dimension of a value of that rank, as is_same_along() counts them. */
+static uint32_t from_end(uint32_t dims, uint32_t rank)
+{
+    uint32_t mask = 0;
+
+    for (uint32_t i = 0; i < rank; i++)
+        mask |= (dims >> i & 1) << (rank - 1 - i);
+    return mask;
+}
+
 static bool rank_distances(struct nuc_graph *g, struct nuc_node *arg)
 {
     struct nuc_node *value = nuc_operand(g, arg, NUC_SELF);
@@ -119,9 +186,9 @@ static bool rank_distances(struct nuc_graph *g, struct nuc_node *arg)
 
     if (rank == 0 || value->vals[0].dtype != NUC_F32 || nuc_arg_at(arg, NUC_ARG(ARGMAX, dim))->kind != NUC_ARG_INT)
         return false;
-    uint32_t from_end = rank - (uint32_t)nuc_dim(arg, NUC_ARG(ARGMAX, dim), -1, rank);
-    struct nuc_node *found = ordered(g, arg, value, from_end, DEEPEST);
-    struct nuc_node *linear = from_end == 1 ? linear_distance(g, arg, found) : NULL;
+    uint32_t dim = from_end(1u << nuc_dim(arg, NUC_ARG(ARGMAX, dim), -1, rank), rank);
+    struct nuc_node *found = ordered(g, arg, value, dim);
+    struct nuc_node *linear = dim == 1 ? linear_distance(g, arg, found) : NULL;
     found = linear != NULL ? linear : found;
     if (found == value || !nuc_same_sizes(&found->vals[0], &value->vals[0]))
         return false;
@@ -129,7 +196,64 @@ static bool rank_distances(struct nuc_graph *g, struct nuc_node *arg)
     return true;
 }
 
+/* amin(s - x) is s - amax(x), the root of the smallest the smallest root: of each row once. */
+static bool after_extreme(struct nuc_graph *g, struct nuc_node *extreme)
+{
+    struct nuc_node *value = nuc_operand(g, extreme, NUC_SELF), *taken = NULL;
+    uint32_t rank = value->vals[0].rank, mask = nuc_dims_mask(extreme, NUC_ARG(AMAX, dim), rank);
+    int64_t dims[NUC_MAX_RANK];
+    uint32_t count = nuc_list_dims(mask, rank, dims);
+    enum nuc_op op = extreme->op;
+    bool opposite, alone = value->n_users == 1 && value->vals[0].dtype == NUC_F32;
+
+    for (unsigned i = 0; i < DEEPEST && alone; i++) {
+        struct nuc_node *sum = regrouped(g, value, value, from_end(mask, rank));
+        uint32_t at = ordered_arg(sum, from_end(mask, rank), &opposite);
+        if (at == NONE)
+            break;
+        op = !opposite ? op : op == NUC_OP_AMAX ? NUC_OP_AMIN : NUC_OP_AMAX;
+        struct nuc_node *inner = nuc_operand(g, sum, at), *first = nuc_operand(g, sum, NUC_SELF);
+        alone = inner->n_users == 1;
+        struct nuc_node *least =
+            nuc_emit(g, sum, op, extreme, NUC_ARGS(inner, nuc_ints_arg(dims, count), nuc_bool_arg(true)));
+        struct nuc_node *after = at == NUC_SELF ? nuc_emit_like(g, sum, sum, NUC_ARGS(least))
+                                                : nuc_emit_like(g, sum, sum, NUC_ARGS(first, least));
+        if (taken == NULL)
+            nuc_replace_uses(g, extreme,
+                             nuc_insert_reshaped(g, extreme, after, extreme->vals[0].sizes, extreme->vals[0].rank),
+                             NULL);
+        else
+            nuc_replace_uses(g, taken, after, NULL);
+        taken = least;
+        value = inner;
+    }
+    return taken != NULL;
+}
+
+/* The largest or smallest alone, which is no matter of order. */
+static bool extreme_of_topk(struct nuc_graph *g, struct nuc_node *topk)
+{
+    struct nuc_node *value = nuc_operand(g, topk, NUC_SELF);
+    bool largest = nuc_flag(topk, NUC_ARG(TOPK, largest));
+
+    if (nuc_integer(topk, NUC_ARG(TOPK, k), 0) != 1 || value->vals[0].rank == 0 || value->vals[0].dtype != NUC_F32)
+        return false;
+    int64_t dim = nuc_dim(topk, NUC_ARG(TOPK, dim), -1, value->vals[0].rank);
+    if (nuc_is_item_read(topk, 0))
+        nuc_replace_item(g, topk, 0,
+                         nuc_emit(g, topk, largest ? NUC_OP_AMAX : NUC_OP_AMIN, topk,
+                                  NUC_ARGS(value, nuc_ints_arg(&dim, 1), nuc_bool_arg(true))));
+    if (nuc_is_item_read(topk, 1))
+        nuc_replace_item(
+            g, topk, 1,
+            nuc_emit(g, topk, largest ? NUC_OP_ARGMAX : NUC_OP_ARGMIN, topk, NUC_ARGS(value, dim, nuc_bool_arg(true))));
+    return true;
+}
+
 bool nuc_rank_distances(struct nuc_graph *g)
 {
-    return nuc_rewrite_each(g, NUC_OPS(NUC_OP_ARGMIN, NUC_OP_ARGMAX), rank_distances);
+    bool changed = nuc_rewrite_each(g, NUC_OPS(NUC_OP_TOPK), extreme_of_topk);
+
+    changed |= nuc_rewrite_each(g, NUC_OPS(NUC_OP_ARGMIN, NUC_OP_ARGMAX), rank_distances);
+    return nuc_rewrite_each(g, NUC_OPS(NUC_OP_AMIN, NUC_OP_AMAX), after_extreme) || changed;
 }
