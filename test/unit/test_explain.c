@@ -54,6 +54,14 @@ static const struct work_case work_cases[] = {
      4600 + 8 + 128 / 8, 625 + 64 * 6, 1200 + 64 * 30},
     {PLACE("x", "2, 32") "%r = edge.aten.exp.default(%x) : float32[2, 32]\n%output = output([%r])\n", 0,
      4600 + 8 + 128 / 8, 625 + 64 * 6, 1200 + 64 * 90},
+    /* a comparison of steps, and one of two scales */
+    {PLACE("x", "2, 32") "%r = edge.nucleon.quantized_compare.default(%x, 1, 1073741824, 0, %x, 2, 1073741824, 0, 4) : "
+                         "bool[2, 32]\n%output = output([%r])\n",
+     0, 4600 + 8 + 128 / 8, CYCLES(1000 + 21.2 * 64), 1200 + 64 * 30},
+    {PLACE("x",
+           "2, 32") "%r = edge.nucleon.quantized_compare.default(%x, 1, 1073741824, 0, %x, 2, 1073741824, -1, 4) : "
+                    "bool[2, 32]\n%output = output([%r])\n",
+     0, 4600 + 8 + 128 / 8, CYCLES(1000 + 87.2 * 64), 1200 + 64 * 30},
     {PLACE("x", "2, 32") "%r = edge.aten.view_copy.default(%x, [64]) : float32[64]\n%output = output([%r])\n", 0, 0, 0,
      0},
     {PLACE("x", "1, 8, 4, 4") "%r = edge.aten.avg_pool2d.default(%x, [2, 2], [2, 2]) : float32[1, 8, 2, 2]\n%output = "

@@ -559,6 +559,11 @@ static void test_compare(void **state)
         int8_t out[3];
         nuc_kernel_compare_int(&p, &loops, NUC_I8, a, b, out);
         assert_memory_equal(out, expected[relation], 3);
+        /* of one scale: 2, 0, -3; 4, 4, -124 */
+        static const int8_t of_one[6][3] = {{0}, {1, 1, 1}, {1, 1, 0}, {1, 1, 0}, {0, 0, 1}, {0, 0, 1}};
+        p.b.shift = 0;
+        nuc_kernel_compare_int(&p, &loops, NUC_I8, a, b, out);
+        assert_memory_equal(out, of_one[relation], 3);
     }
 }
 

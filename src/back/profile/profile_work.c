@@ -254,6 +254,13 @@ static uint64_t call_cycles(struct nuc_context *cx, const struct nuc_kernel_cost
         call.products = tensor_size(arg(m, args, NUC_ARG(INDEX_PUT, values)), &edge, &edge);
     if (call.op == NUC_OP_NUCLEON_FUNCTION)
         call.products = tensor_size(arg(m, args, NUC_ARG(NUCLEON_FUNCTION, samples)), &edge, &edge);
+    if (call.op == NUC_OP_NUCLEON_COMPARE && args.count > NUC_ARG(NUCLEON_COMPARE, other_shift))
+        call.products = arg(m, args, NUC_ARG(NUCLEON_COMPARE, self_multiplier))->u.i ==
+                                    arg(m, args, NUC_ARG(NUCLEON_COMPARE, other_multiplier))->u.i &&
+                                arg(m, args, NUC_ARG(NUCLEON_COMPARE, self_shift))->u.i ==
+                                    arg(m, args, NUC_ARG(NUCLEON_COMPARE, other_shift))->u.i
+                            ? 0
+                            : (double)nuc_elements(&out);
     const double of_litert = litert_products(m, call.op, args);
     call.products = of_litert > 0 ? of_litert : call.products;
     if (nuc_int8_op(call.op) == NUC_OP_CORTEXM_TRANSPOSE)

@@ -299,6 +299,17 @@ static bool is_function(const struct nuc_node *node)
            (nuc_is_static(b) && elements_of(b) == 1);
 }
 
+/* Results of a comparison of two scales; of one scale the steps are compared. */
+static double rescaled(const struct nuc_node *node)
+{
+    const int64_t self[] = {nuc_integer(node, NUC_ARG(NUCLEON_COMPARE, self_multiplier), 0),
+                            nuc_integer(node, NUC_ARG(NUCLEON_COMPARE, self_shift), 0)};
+    const int64_t other[] = {nuc_integer(node, NUC_ARG(NUCLEON_COMPARE, other_multiplier), 0),
+                             nuc_integer(node, NUC_ARG(NUCLEON_COMPARE, other_shift), 0)};
+
+    return self[0] == other[0] && self[1] == other[1] ? 0 : elements_of(node);
+}
+
 /* 0: the kernel is not modelled. */
 static uint64_t call_cycles(const struct nuc_kernel_costs *c, const struct nuc_node *node)
 {
@@ -326,8 +337,9 @@ static uint64_t call_cycles(const struct nuc_kernel_costs *c, const struct nuc_n
         const struct nuc_recurrent r = nuc_recurrent_of(node);
         call.gates = recurrent_gates(&r);
     }
-    call.products = work_of(node) == WORK_RECURRENT ? macs_of(node)
-                    : node->op == NUC_OP_INDEX_PUT  ? elements_of(nuc_arg_node(node, NUC_ARG(INDEX_PUT, values)))
+    call.products = work_of(node) == WORK_RECURRENT      ? macs_of(node)
+                    : node->op == NUC_OP_INDEX_PUT       ? elements_of(nuc_arg_node(node, NUC_ARG(INDEX_PUT, values)))
+                    : node->op == NUC_OP_NUCLEON_COMPARE ? rescaled(node)
                     : work_of(node) == WORK_WINDOW || node->op == NUC_OP_NATIVE_ADAPTIVE_AVG_POOL2D
                         ? touched(node)
                         : nuc_litert_layer_products(node);

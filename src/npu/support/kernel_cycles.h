@@ -19,7 +19,7 @@ struct nuc_kernel_call {
         *weight; /* of products: [O, H, W, I], depthwise [1, H, W, O]; of frames: columns, or window; else NULL */
     const struct nuc_meta *out;
     double products;      /* where sizes do not say them: elements of windows, products of gates, values put at indices,
-                             samples of a function */
+                             values compared in another scale, samples of a function */
     double gates;         /* of a recurrent layer, over all steps */
     double written, read; /* how much of the result and of the first operand it is: 1 of all */
     double together;      /* elements that a permutation leaves side by side where no sizes change; 0: none is one */

@@ -89,12 +89,33 @@ static inline int32_t truth_of(const void *params, int32_t a, int32_t b)
                    nuc_requantize((b + p->offset_b) * c->unit, p->b));
 }
 
-void nuc_kernel_compare_int(const struct nuc_compare_s8 *p, const struct nuc_loops *loops, enum nuc_dtype dtype,
-                            const void *a, const void *b, int8_t *out)
+/* Of one scale, as a max pool and what it pools have it. */
+static inline int32_t truth_of_steps(const void *params, int32_t a, int32_t b)
+{
+    const struct nuc_compare_s8 *p = params;
+
+    return relates(p->relation, a + p->offset_a, b + p->offset_b);
+}
+
+static inline __attribute__((always_inline)) void compare(const struct nuc_compare_s8 *p, const struct nuc_loops *loops,
+                                                          enum nuc_dtype dtype, const void *a, const void *b,
+                                                          int8_t *out)
 {
     const struct comparison c = {p, dtype == NUC_I8 ? 1 << 20 : 1 << 15};
 
-    nuc_each(truth_of, &c, loops, dtype, a, dtype, b, NUC_I8, out);
+    if (p->a.multiplier == p->b.multiplier && p->a.shift == p->b.shift)
+        nuc_each(truth_of_steps, p, loops, dtype, a, dtype, b, NUC_I8, out);
+    else
+        nuc_each(truth_of, &c, loops, dtype, a, dtype, b, NUC_I8, out);
+}
+
+void nuc_kernel_compare_int(const struct nuc_compare_s8 *p, const struct nuc_loops *loops, enum nuc_dtype dtype,
+                            const void *a, const void *b, int8_t *out)
+{
+    if (dtype == NUC_I8)
+        compare(p, loops, NUC_I8, a, b, out);
+    else
+        compare(p, loops, NUC_I16, a, b, out);
 }
 
 /* Half away from zero without libm: adding copysign(0.5) and cutting off is exact below 2^22. */
