@@ -237,51 +237,88 @@ static struct nuc_node *emit_even_pool(struct nuc_cm *c, const struct nuc_cm_una
     return emit_avg_pool(c, u, NUC_OP_CORTEXM_AVG_POOL2D, &w, false, false);
 }
 
-/*
- * The first and the last place of each of `out` windows over `in` places, the one place of each where none has two;
- * returns how many places a window has, 0 where one has more.
- */
-static int64_t places_of_windows(int64_t in, int64_t out, int64_t *places)
-{
-    int64_t most = 1;
+/* Windows along a dimension that an average of `size` places takes: their places one after the other. */
+struct windows {
+    int64_t size, count, *places;
+};
 
-    for (int64_t i = 0; i < out; i++) {
-        places[2 * i] = i * in / out;
-        places[2 * i + 1] = ((i + 1) * in + out - 1) / out - 1;
-        int64_t count = places[2 * i + 1] - places[2 * i] + 1;
-        most = count > most ? count : most;
-    }
-    for (int64_t i = 0; i < out && most == 1; i++)
-        places[i] = places[2 * i];
-    return most > 2 ? 0 : most;
+#define MOST_KINDS 3 /* sizes of windows differ by two at most */
+
+/* Of window i of an adaptive pool: from i in / out, rounded down, to (i + 1) in / out, rounded up. */
+static int64_t size_of_window(int64_t in, int64_t out, int64_t i)
+{
+    return ((i + 1) * in + out - 1) / out - i * in / out;
 }
 
 /*
- * Of an image that grows a window has one place or two: each of these is taken twice where some window of the image
- * has two, which leaves its average as it is.
+ * The windows of an adaptive pool by size, the larger ones first. A window whose size divides that of larger ones is
+ * one of these that has each of its places several times, which leaves its average as it is. at[i]: which of all listed
+ * windows window i is. Returns how many kinds there are.
  */
-static bool lower_growing_pool(struct nuc_cm *c, const struct nuc_cm_unary *u, const int64_t *out)
+static uint32_t list_windows(struct nuc_context *cx, int64_t in, int64_t out, struct windows kinds[MOST_KINDS],
+                             int64_t *at)
+{
+    int64_t largest = 1, listed = 0;
+    uint32_t n = 0;
+
+    for (int64_t i = 0; i < out; i++) {
+        int64_t size = size_of_window(in, out, i);
+        largest = size > largest ? size : largest;
+        at[i] = -1;
+    }
+    for (int64_t size = largest; size > largest - MOST_KINDS && size > 0; size--) {
+        struct windows w = {.size = size, .places = nuc_alloc_array(cx, (size_t)(size * out), sizeof *w.places)};
+        for (int64_t i = 0; i < out; i++) {
+            int64_t first = i * in / out, own = size_of_window(in, out, i);
+            if (at[i] >= 0 || size % own != 0)
+                continue;
+            at[i] = listed++;
+            for (int64_t k = 0; k < size; k++)
+                w.places[w.count * size + k] = first + k * own / size;
+            w.count++;
+        }
+        if (w.count > 0)
+            kinds[n++] = w;
+    }
+    return n;
+}
+
+/* Windows of several sizes: an average of those of each size, in the order of the windows then. */
+static void lower_uneven_pool(struct nuc_cm *c, const struct nuc_cm_unary *u, const int64_t *out)
 {
     const int64_t *in = u->in.node->vals[0].sizes;
-    int64_t *places[2], most[2];
+    struct windows kinds[2][MOST_KINDS];
+    int64_t *at[2];
+    uint32_t n[2];
 
     for (uint32_t d = 0; d < 2; d++) {
-        places[d] = nuc_alloc_array(c->g->cx, 2 * (size_t)out[2 + d], sizeof **places);
-        most[d] = places_of_windows(in[2 + d], out[2 + d], places[d]);
-        if (most[d] == 0)
-            return false;
+        at[d] = nuc_alloc_array(c->g->cx, (size_t)out[2 + d], sizeof **at);
+        n[d] = list_windows(c->g->cx, in[2 + d], out[2 + d], kinds[d], at[d]);
     }
-    struct nuc_node *before = nuc_cm_place(&u->out);
-    struct nuc_node *value = nuc_cm_as_nhwc(c, nuc_cm_channels_last(c, u->in.node, before), before);
+    struct nuc_node *before = nuc_cm_place(&u->out), *rows[MOST_KINDS], *parts[MOST_KINDS];
+    struct nuc_node *image = nuc_cm_as_nhwc(c, nuc_cm_channels_last(c, u->in.node, before), before);
+    for (uint32_t i = 0; i < n[0]; i++) {
+        const struct windows *h = &kinds[0][i];
+        struct nuc_node *of_rows = nuc_insert_taken(c->g, before, image, 1, h->places, h->count * h->size);
+        for (uint32_t j = 0; j < n[1]; j++) {
+            const struct windows *w = &kinds[1][j];
+            const struct window window = {.kernel = {h->size, w->size}, .stride = {h->size, w->size}};
+            struct nuc_node *part =
+                nuc_cm_as_nchw(c, nuc_insert_taken(c->g, before, of_rows, 2, w->places, w->count * w->size), before);
+            if (h->size * w->size > 1)
+                part = emit_avg_pool_of(c, u, NUC_OP_CORTEXM_AVG_POOL2D, part, &window, false, before);
+            if (n[0] * n[1] == 1) {
+                finish(c, u, part);
+                return;
+            }
+            parts[j] = nuc_cm_as_nhwc(c, part, before);
+        }
+        rows[i] = n[1] > 1 ? nuc_insert_cat(c->g, before, parts, n[1], 2) : parts[0];
+    }
+    struct nuc_node *value = n[0] > 1 ? nuc_insert_cat(c->g, before, rows, n[0], 1) : rows[0];
     for (uint32_t d = 0; d < 2; d++)
-        value = nuc_insert_taken(c->g, before, value, 1 + d, places[d], most[d] * out[2 + d]);
-    value = nuc_cm_as_nchw(c, value, before);
-    if (most[0] * most[1] > 1) {
-        const struct window w = {.kernel = {most[0], most[1]}, .stride = {most[0], most[1]}};
-        value = emit_avg_pool_of(c, u, NUC_OP_CORTEXM_AVG_POOL2D, value, &w, false, before);
-    }
-    finish(c, u, value);
-    return true;
+        value = nuc_insert_taken(c->g, before, value, 1 + d, at[d], out[2 + d]);
+    finish(c, u, nuc_cm_as_nchw(c, value, before));
 }
 
 bool nuc_cm_lower_adaptive_pool(struct nuc_cm *c, struct nuc_node *node)
@@ -292,9 +329,13 @@ bool nuc_cm_lower_adaptive_pool(struct nuc_cm *c, struct nuc_node *node)
     if (!nuc_cm_read_unary(node, false, &u) || !is_image(&u) || !rounds_finely(&u) || out[2] < 1 || out[3] < 1)
         return false;
     const int64_t *in = u.in.node->vals[0].sizes;
-    if (in[2] % out[2] != 0 || in[3] % out[3] != 0)
-        return !c->options->reference_compat && lower_growing_pool(c, &u, out);
-    finish(c, &u, emit_even_pool(c, &u, out[2], out[3]));
+    bool even = in[2] % out[2] == 0 && in[3] % out[3] == 0;
+    if (!even && c->options->reference_compat)
+        return false;
+    if (even)
+        finish(c, &u, emit_even_pool(c, &u, out[2], out[3]));
+    else
+        lower_uneven_pool(c, &u, out);
     return true;
 }
 
