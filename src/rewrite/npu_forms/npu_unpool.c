@@ -15,20 +15,13 @@ struct unpool {
     int64_t window[2];
 };
 
-static struct nuc_node *behind_views(struct nuc_node *value)
-{
-    while (value != NULL && nuc_op_is_in(value->op, NUC_OPS(NUC_OP_RESHAPE, NUC_OP_VIEW)))
-        value = nuc_arg_node(value, NUC_SELF);
-    return value;
-}
-
 /* The only index of index_put; NULL: others, or it adds. */
 static struct nuc_node *place_of(const struct nuc_node *put)
 {
     const struct nuc_arg *indices = nuc_arg_at(put, NUC_ARG(INDEX_PUT, indices));
 
     return indices->kind == NUC_ARG_NODES && indices->count == 1 && !nuc_flag(put, NUC_ARG(INDEX_PUT, accumulate))
-               ? behind_views(indices->u.nodes[0])
+               ? nuc_past_views(indices->u.nodes[0])
                : NULL;
 }
 
@@ -57,7 +50,7 @@ static struct nuc_node *index_of(struct nuc_graph *g, const struct nuc_node *nod
 
     if (node->op == NUC_OP_SCATTER)
         return nuc_same_sizes(&node->vals[0], &as_rows) && nuc_integer(node, NUC_ARG(SCATTER, dim), 0) == 2
-                   ? behind_views(nuc_arg_node(node, NUC_ARG(SCATTER, index)))
+                   ? nuc_past_views(nuc_arg_node(node, NUC_ARG(SCATTER, index)))
                    : NULL;
     struct nuc_node *sum = place_of(node);
     if (node->vals[0].rank != 1 || sum == NULL || sum->op != NUC_OP_ADD || !nuc_has_plain_alpha(sum) ||
@@ -92,7 +85,7 @@ static bool read_window(struct unpool *u)
 static bool read_unpool(struct nuc_graph *g, const struct nuc_node *node, struct unpool *u)
 {
     bool scatters = node->op == NUC_OP_SCATTER;
-    struct nuc_node *place = scatters ? behind_views(nuc_arg_node(node, NUC_ARG(SCATTER, index))) : place_of(node);
+    struct nuc_node *place = scatters ? nuc_past_views(nuc_arg_node(node, NUC_ARG(SCATTER, index))) : place_of(node);
 
     if (place != NULL && place->op == NUC_OP_ADD)
         place = nuc_arg_node(place, NUC_SELF);
