@@ -2,6 +2,7 @@
 #include <stdarg.h>
 #include <stdio.h>
 
+#include "ir/args.h"
 #include "ir/shapes/shapes.h"
 
 _Noreturn void nuc_shape_fail(const struct nuc_shape_call *c, const char *format, ...)
@@ -124,6 +125,22 @@ uint32_t nuc_shape_dim(const struct nuc_shape_call *c, int64_t dim, uint32_t ran
     if (dim < -limit || dim >= limit)
         nuc_shape_fail(c, "dimension %lld does not exist in a tensor of rank %u", (long long)dim, (unsigned)rank);
     return (uint32_t)(dim < 0 ? dim + limit : dim);
+}
+
+uint32_t nuc_shape_named_dims(const struct nuc_shape_call *c, uint32_t index, uint32_t rank, bool named[NUC_MAX_RANK])
+{
+    bool single = nuc_arg_at(c->node, index)->kind == NUC_ARG_INT;
+    int64_t number = single ? nuc_shape_int(c, index) : 0;
+    uint32_t count = 1;
+    const int64_t *dims = single ? &number : nuc_shape_ints(c, index, &count);
+
+    for (uint32_t i = 0; i < count; i++) {
+        uint32_t dim = nuc_shape_dim(c, dims[i], rank);
+        if (named[dim])
+            nuc_shape_fail(c, "dimension %u is named twice", (unsigned)dim);
+        named[dim] = true;
+    }
+    return count;
 }
 
 const struct nuc_meta *nuc_shape_list_item(const struct nuc_shape_call *c, const struct nuc_arg *list, uint32_t index,

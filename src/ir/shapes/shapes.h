@@ -92,6 +92,9 @@ enum nuc_dtype nuc_shape_dtype(const struct nuc_shape_call *c, uint32_t index, e
 /* A dimension number in [-rank, rank) made non-negative. A scalar has the dimension 0. */
 uint32_t nuc_shape_dim(const struct nuc_shape_call *c, int64_t dim, uint32_t rank);
 
+/* Sets named[d] of those that an argument names, a number or a list, and returns how many there are. */
+uint32_t nuc_shape_named_dims(const struct nuc_shape_call *c, uint32_t index, uint32_t rank, bool named[NUC_MAX_RANK]);
+
 /* Element `index` of a list of tensors; `what` they are, for messages. */
 const struct nuc_meta *nuc_shape_list_item(const struct nuc_shape_call *c, const struct nuc_arg *list, uint32_t index,
                                            const char *what);

@@ -36,22 +36,6 @@ struct nuc_meta nuc_shape_without(const struct nuc_meta *in, const bool *drop, i
     return m;
 }
 
-/* The dimensions that the argument names, a number or a list without repetition. */
-static void named_dims(const struct nuc_shape_call *c, uint32_t index, uint32_t rank, bool named[NUC_MAX_RANK])
-{
-    bool single = nuc_arg_at(c->node, index)->kind == NUC_ARG_INT;
-    int64_t number = single ? nuc_shape_int(c, index) : 0;
-    uint32_t count = 1;
-    const int64_t *dims = single ? &number : nuc_shape_ints(c, index, &count);
-
-    for (uint32_t i = 0; i < count; i++) {
-        uint32_t dim = nuc_shape_dim(c, dims[i], rank);
-        if (named[dim])
-            nuc_shape_fail(c, "dimension %u is named twice", (unsigned)dim);
-        named[dim] = true;
-    }
-}
-
 /* ---- permutation ---- */
 
 static void permute(const struct nuc_shape_call *c, const uint32_t *dims)
@@ -126,7 +110,7 @@ void nuc_shape_squeeze(const struct nuc_shape_call *c)
     int64_t strides[NUC_MAX_RANK];
 
     if (!all)
-        named_dims(c, NUC_ARG(SQUEEZE_DIMS, dim), in->rank, drop);
+        nuc_shape_named_dims(c, NUC_ARG(SQUEEZE_DIMS, dim), in->rank, drop);
     for (uint32_t i = 0; i < in->rank; i++)
         drop[i] = (all || drop[i]) && in->sizes[i] == 1;
     struct nuc_meta m = nuc_shape_without(in, drop, strides);
@@ -235,7 +219,7 @@ void nuc_shape_flip(const struct nuc_shape_call *c)
     const struct nuc_meta *in = nuc_shape_input(c, NUC_SELF);
     bool named[NUC_MAX_RANK] = {false};
 
-    named_dims(c, NUC_ARG(FLIP, dims), in->rank, named);
+    nuc_shape_named_dims(c, NUC_ARG(FLIP, dims), in->rank, named);
     nuc_shape_result(c, in);
 }
 

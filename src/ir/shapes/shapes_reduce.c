@@ -10,25 +10,12 @@ static struct nuc_meta reduced_meta(const struct nuc_shape_call *c)
 {
     const struct nuc_meta *in = nuc_shape_input(c, NUC_SELF);
     bool keep = nuc_shape_bool(c, nuc_arg_named(c->node, "keepdim"));
-    bool reduced[NUC_MAX_RANK];
+    bool reduced[NUC_MAX_RANK] = {false};
     struct nuc_meta m = {.dtype = in->dtype};
 
-    /* Which dimensions are reduced: a number, or a list; none and an empty list mean all. */
-    uint32_t rank = in->rank;
-    bool single = c->node->args[DIM].kind == NUC_ARG_INT;
-    int64_t number = single ? nuc_shape_int(c, DIM) : 0;
-    uint32_t count = 1;
-    const int64_t *dims = single ? &number : nuc_shape_ints(c, DIM, &count);
-    for (uint32_t i = 0; i < NUC_MAX_RANK; i++)
-        reduced[i] = count == 0;
-    for (uint32_t i = 0; i < count; i++) {
-        uint32_t dim = nuc_shape_dim(c, dims[i], rank);
-        if (reduced[dim])
-            nuc_shape_fail(c, "dimension %u is reduced twice", (unsigned)dim);
-        reduced[dim] = true;
-    }
+    bool all = nuc_shape_named_dims(c, DIM, in->rank, reduced) == 0;
     for (uint32_t i = 0; i < in->rank; i++) {
-        if (!reduced[i])
+        if (!all && !reduced[i])
             m.sizes[m.rank++] = in->sizes[i];
         else if (keep)
             m.sizes[m.rank++] = 1;
