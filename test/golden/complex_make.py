@@ -79,6 +79,7 @@ def whole_numbers(x):
 
 
 WEIGHT = torch.linspace(0.5, 2, 24).reshape(2, 2, 2, 3)
+MATRIX = torch.polar(torch.linspace(0.5, 2, 21), torch.linspace(-3, 3, 21)).reshape(3, 7)
 ROTATION = torch.polar(torch.ones(3, 2), torch.outer(torch.arange(3.), torch.tensor([1, 0.1])))
 
 LINE, PLANE = (2, 7), (2, 5, 6)
@@ -109,6 +110,9 @@ PROGRAMS = {
     'pow': (LINE, lambda x: real(fft.fft(x)**2 + torch.square(torch.complex(x, x)))),
     'polar': ((3, 4), lambda x: torch.view_as_real(torch.view_as_complex(x.reshape(3, 2, 2)) * ROTATION).flatten(1)),
     'matmul': (PLANE, lambda x: (real(fft.fft(x) @ fft.fft(x).mT), real(fft.fft(x)[0] @ fft.fft(x)[0, 0]))),
+    'linear': (LINE, lambda x: (real(F.linear(fft.fft(x), MATRIX, MATRIX[:, 0])), real(F.linear(fft.fft(x), MATRIX)),
+                               real(F.linear(fft.fft(x), MATRIX[0])))),
+    'addmm': (LINE, lambda x: real(torch.addmm(MATRIX[0, :3], fft.fft(x), MATRIX.mT, beta=2, alpha=0.5))),
     'einsum': (PLANE, lambda x: real(torch.einsum('bij,bkj->ik', fft.fft(x), torch.complex(x, -x)))),
     'moves': (PLANE, lambda x: real(torch.cat([torch.roll(z, 2, -1) for z in fft.fft(x).chunk(2, 1)], 1).sum(0)[None])),
     'where': (LINE, lambda x: real(torch.where(x > 0, fft.fft(x), torch.stack([fft.fft(x), x.to(torch.cfloat)])))),
