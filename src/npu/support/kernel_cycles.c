@@ -96,6 +96,7 @@ enum form {
     TAPS,     /* of windows, whether or not one meets a value */
     SINGLE,   /* input channels of groups of one: their products take more */
     REPEATED, /* rows of the last dimension that are not taken apart */
+    APART,    /* one after the other, of which no two lie together in both */
 };
 
 /* A row that vectors move, and one of bytes side by side that they leave to plain C. */
@@ -205,8 +206,9 @@ static const struct row {
     {NUC_OPS(NUC_OP_EXPAND), VALUES, {.call = 520, .written = 8.6, .scalar = 2}},                       /* 20 % */
     {NUC_OPS(NUC_OP_FLIP), VALUES, {.call = 1000, .written = 3.7, .scalar = 2}},   /* of rows of 16 and 32 */
     {NUC_OPS(NUC_OP_WHERE), VALUES, {.call = 1000, .written = 15, .scalar = 1.5}}, /* 20 %: by how many are chosen */
+    {NUC_OPS(NUC_OP_INDEX, NUC_OP_INDEX_SELECT), APART, {.call = 1000, .written = 33, .scalar = 2}},  /* of one call */
     {NUC_OPS(NUC_OP_INDEX, NUC_OP_INDEX_SELECT), VALUES, {.call = 1000, .written = 6, .scalar = 2}},  /* 38 % */
-    {NUC_OPS(NUC_OP_GATHER), VALUES, {.call = 1000, .written = 64, .scalar = 2}},                     /* of one call */
+    {NUC_OPS(NUC_OP_GATHER), VALUES, {.call = 1000, .written = 33, .scalar = 2}},                     /* of one call */
     {NUC_OPS(NUC_OP_SLICE, NUC_OP_CAT), PARTS, {.call = 2300, .written = 1, .run = 38, .scalar = 4}}, /* 35 % */
     {NUC_OPS(NUC_OP_CORTEXM_PAD), PARTS, {.call = 1560, .written = 1.2, .run = 48, .scalar = 1.4}},   /* 5 % */
     {NUC_OPS(NUC_OP_EMBEDDING), VALUES, {.call = 1350, .written = 6.2, .scalar = 1.4}},               /* 1 % */
@@ -545,6 +547,13 @@ static bool is_single(const struct nuc_meta *taps)
     return taps != NULL && taps->rank == 2 && taps->sizes[1] == 3;
 }
 
+/* Whether the row's form is that of the call. */
+static bool has_form(const struct row *row, const struct nuc_kernel_call *call)
+{
+    return (row->form != PIXELS || is_single(call->weight)) && (row->form != REPEATED || keeps_rows(call)) &&
+           (row->form != APART || run_length(call->in, call->out, false) < 2);
+}
+
 /* Of an operator as the rows name it. */
 static uint64_t call_cycles(const struct nuc_kernel_costs *costs, const struct nuc_kernel_call *call)
 {
@@ -591,8 +600,7 @@ static uint64_t call_cycles(const struct nuc_kernel_costs *costs, const struct n
     for (size_t i = 0; i < sizeof kernels / sizeof kernels[0]; i++) {
         bool moves =
             kernels[i].form == PARTS || kernels[i].form == ORDER || nuc_op_is_in(call->op, NUC_OPS(NUC_OP_EXPAND));
-        if ((moves || !costs->real) && nuc_op_is_in(call->op, kernels[i].ops) &&
-            (kernels[i].form != PIXELS || is_single(call->weight)) && (kernels[i].form != REPEATED || keeps_rows(call)))
+        if ((moves || !costs->real) && nuc_op_is_in(call->op, kernels[i].ops) && has_form(&kernels[i], call))
             return row_cycles(costs, call, &kernels[i], w);
     }
     return 0;

@@ -147,6 +147,7 @@ struct nuc_indexed {
     enum nuc_dtype dtype;
     int32_t size;
     ptrdiff_t stride;
+    bool from_end; /* negative ones count from there */
 };
 
 /* How a value gets into an element; but for NUC_COMBINE_REPLACE of float32, bool and integers, which wrap. */
@@ -160,7 +161,7 @@ enum nuc_combination {
 
 /*
  * out = in[.., index, ..]: loops over the index, strides a of the index, b of the input (0 along the dimension), out.
- * False when an index is not in [0, size): out is not complete then.
+ * False when an index is outside of the dimension: out is not complete then.
  */
 bool nuc_kernel_gather(const struct nuc_loops *loops, const struct nuc_indexed *x, size_t element_size, const void *in,
                        void *out);

@@ -5,14 +5,48 @@
 #include "device/kernels/ref/ref.h"
 
 /* Where an index leads, from the start of its line on; false when it is none of the dimension. */
-static bool offset_of(const struct nuc_indexed *x, ptrdiff_t at, ptrdiff_t *offset)
+static inline __attribute__((always_inline)) bool offset_of(const struct nuc_indexed *x, ptrdiff_t at,
+                                                            ptrdiff_t *offset)
 {
     int64_t index = nuc_load_whole(x->dtype, x->index, at);
 
+    if (index < 0 && x->from_end)
+        index += x->size;
     if (index < 0 || index >= x->size)
         return false;
     *offset = (ptrdiff_t)index * x->stride;
     return true;
+}
+
+/* An index for each `bytes`, elements of `size` each: numbers that are known where this is inlined. */
+static inline __attribute__((always_inline)) bool gather_each(const struct nuc_indexed *x, ptrdiff_t at,
+                                                              struct nuc_steps steps, int32_t count, ptrdiff_t size,
+                                                              size_t bytes, const uint8_t *in, uint8_t *out)
+{
+    const struct nuc_indexed by = *x; /* which no element that is written changes */
+
+    for (int32_t i = 0; i < count; i++, at += steps.a, in += steps.b * size, out += steps.out * size) {
+        ptrdiff_t offset;
+        if (!offset_of(&by, at, &offset))
+            return false;
+        __builtin_memmove(out, in + offset * size, bytes); /* freestanding code would call a function for an element */
+    }
+    return true;
+}
+
+static bool gather_elements(const struct nuc_indexed *x, ptrdiff_t at, struct nuc_steps steps, int32_t count,
+                            ptrdiff_t size, const uint8_t *in, uint8_t *out)
+{
+    switch (size) {
+    case 1:
+        return gather_each(x, at, steps, count, 1, 1, in, out);
+    case 2:
+        return gather_each(x, at, steps, count, 2, 2, in, out);
+    case 4:
+        return gather_each(x, at, steps, count, 4, 4, in, out);
+    default:
+        return gather_each(x, at, steps, count, size, (size_t)size, in, out);
+    }
 }
 
 bool nuc_kernel_gather(const struct nuc_loops *loops, const struct nuc_indexed *x, size_t element_size, const void *in,
@@ -23,17 +57,15 @@ bool nuc_kernel_gather(const struct nuc_loops *loops, const struct nuc_indexed *
     ptrdiff_t size = (ptrdiff_t)element_size;
     /* One index for a row that lies in one piece on both sides. */
     bool whole = steps.a == 0 && steps.b == 1 && steps.out == 1;
-    int32_t count = whole ? 1 : nuc_row_length(loops);
-    size_t bytes = whole ? element_size * (size_t)nuc_row_length(loops) : element_size;
+    int32_t count = nuc_row_length(loops);
 
     do {
-        for (int32_t i = 0; i < count; i++) {
-            ptrdiff_t offset;
-            if (!offset_of(x, walk.a + i * steps.a, &offset))
-                return false;
-            memmove((uint8_t *)out + (walk.out + i * steps.out) * size,
-                    (const uint8_t *)in + (walk.b + i * steps.b + offset) * size, bytes);
-        }
+        const uint8_t *from = (const uint8_t *)in + walk.b * size;
+        uint8_t *to = (uint8_t *)out + walk.out * size;
+        bool inside = whole ? gather_each(x, walk.a, steps, 1, size, element_size * (size_t)count, from, to)
+                            : gather_elements(x, walk.a, steps, count, size, from, to);
+        if (!inside)
+            return false;
     } while (nuc_walk_next_row(loops, &walk));
     return true;
 }

@@ -195,6 +195,26 @@ static bool gather(const struct nuc_tensor *in, const struct nuc_tensor *out, co
     return true;
 }
 
+/* Of dimension `dim` alone. */
+static bool gather_along(const struct nuc_tensor *in, const struct nuc_tensor *out, const struct indices *x,
+                         uint32_t dim)
+{
+    const struct nuc_tensor *index = x->tensors[dim];
+    struct nuc_loops loops = {.rank = out->rank};
+    ptrdiff_t strides[NUC_MAX_RANK];
+
+    nuc_tensor_strides(in, strides);
+    nuc_tensor_strides(out, loops.out);
+    for (uint32_t d = 0; d < out->rank; d++) {
+        bool indexed = d >= dim && d < dim + x->rank;
+        loops.sizes[d] = out->sizes[d];
+        loops.a[d] = indexed ? x->strides[dim][d - dim] : 0;
+        loops.b[d] = indexed ? 0 : strides[d < dim ? d : d - x->rank + 1];
+    }
+    const struct nuc_indexed by = {index->data, (enum nuc_dtype)index->dtype, in->sizes[dim], strides[dim], true};
+    return nuc_kernel_gather(&loops, &by, nuc_element_size(in), in->data, out->data);
+}
+
 enum nuc_status nuc_op_index(struct nuc_kernel_context *cx, struct nuc_value *const *args)
 {
     const struct nuc_args_index *a = (const void *)args;
@@ -206,7 +226,10 @@ enum nuc_status nuc_op_index(struct nuc_kernel_context *cx, struct nuc_value *co
     if (!collect(cx, a->indices, in, &x) || !nuc_need(cx, picked_loops(in, out, &x, false, &loops, strides),
                                                       NUC_TEXT("argument 'out' has the wrong sizes")))
         return NUC_UNSUPPORTED;
-    return nuc_in_range(cx, out->bytes == 0 || gather(in, out, &x, &loops, strides));
+    if (out->bytes == 0)
+        return NUC_OK;
+    bool one = x.indexed == 1U << x.at;
+    return nuc_in_range(cx, one ? gather_along(in, out, &x, x.at) : gather(in, out, &x, &loops, strides));
 }
 
 /* ---- aten::index_put ---- */

@@ -4,7 +4,7 @@
 static struct nuc_indexed indexed_by(const struct nuc_tensor *index, const struct nuc_tensor *t, uint32_t dim)
 {
     ptrdiff_t strides[NUC_MAX_RANK];
-    struct nuc_indexed x = {index->data, (enum nuc_dtype)index->dtype, 1, 0};
+    struct nuc_indexed x = {index->data, (enum nuc_dtype)index->dtype, 1, 0, false};
 
     nuc_tensor_strides(t, strides);
     if (t->rank > 0) {
