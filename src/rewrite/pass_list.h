@@ -97,6 +97,8 @@ bool nuc_written_norms(struct nuc_graph *g);
 bool nuc_written_softmax(struct nuc_graph *g);
 /* Sums of what is taken at constant places, times constants, become products with constant matrices. */
 bool nuc_written_gathers(struct nuc_graph *g);
+/* What is gathered by one index for a row takes rows. */
+bool nuc_gathered_rows(struct nuc_graph *g);
 /* Views and permutations in a row become one permutation, with a view on either side. */
 bool nuc_written_moves(struct nuc_graph *g);
 /* Heads that share keys or values, which are repeated for each, are rows of one product. */

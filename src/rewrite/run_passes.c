@@ -69,6 +69,7 @@ static const struct nuc_pass aten_passes[] = {
 
 static const struct nuc_pass norm_passes[] = {
     {"written-gathers", nuc_written_gathers, BETTER},
+    {"gathered-rows", nuc_gathered_rows, BETTER},
     {"written-norms", nuc_written_norms, BETTER},
 };
 
