@@ -218,7 +218,7 @@ bool nuc_fold_undone_permutes(struct nuc_graph *g)
     return nuc_rewrite_each(g, NUC_OPS(NUC_OP_PERMUTE, NUC_OP_TRANSPOSE), fold_undone);
 }
 
-/* ---- moves that change nothing, as decomposed archives have them ---- */
+/* ---- moves and casts that change nothing ---- */
 
 /* All elements of x in their order, as the mean of an image is strided to say that it is contiguous. */
 static bool strides_nothing(const struct nuc_node *as_strided, const struct nuc_meta *x)
@@ -234,6 +234,17 @@ static bool strides_nothing(const struct nuc_node *as_strided, const struct nuc_
     return nuc_integer(as_strided, NUC_ARG(AS_STRIDED, storage_offset), 0) == 0;
 }
 
+/* A cast that asks for a memory format makes its layers compute in that order. */
+static bool asks_for_order(const struct nuc_node *node)
+{
+    if (nuc_op_family(node->op) != NUC_FAMILY_CAST)
+        return false;
+    uint32_t format =
+        node->op == NUC_OP_TO_DTYPE ? NUC_ARG(TO_DTYPE, memory_format) : NUC_ARG(TO_DTYPE_LAYOUT, memory_format);
+    const struct nuc_arg *wanted = nuc_arg_at(node, format);
+    return wanted->kind == NUC_ARG_MEMORY_FORMAT && wanted->u.memory_format != NUC_PRESERVE_FORMAT;
+}
+
 static bool fold_idle(struct nuc_graph *g, struct nuc_node *move)
 {
     bool is_list = move->op == NUC_OP_CAT && move->args[NUC_SELF].count == 1;
@@ -241,7 +252,7 @@ static bool fold_idle(struct nuc_graph *g, struct nuc_node *move)
     int64_t dims[NUC_MAX_RANK];
 
     if (x == NULL || nuc_feeds_output(move) || x->vals[0].dtype != move->vals[0].dtype ||
-        !nuc_same_sizes(&x->vals[0], &move->vals[0]) ||
+        !nuc_same_sizes(&x->vals[0], &move->vals[0]) || asks_for_order(move) ||
         (move->op == NUC_OP_AS_STRIDED && !(nuc_is_contiguous(&x->vals[0]) && strides_nothing(move, &x->vals[0]))))
         return false;
     bool permutes = permutation_of(move, move->vals[0].rank, dims);
@@ -250,6 +261,31 @@ static bool fold_idle(struct nuc_graph *g, struct nuc_node *move)
             return false;
     }
     nuc_replace_uses(g, move, x, NULL);
+    return true;
+}
+
+/* A permutation that moves dimensions of size 1 past the others, whose order stays. */
+static bool fold_move_of_ones(struct nuc_graph *g, struct nuc_node *move)
+{
+    struct nuc_node *x = nuc_arg_node(move, NUC_SELF);
+    const struct nuc_meta *m = &move->vals[0];
+    int64_t dims[NUC_MAX_RANK], last = -1;
+
+    if (x == NULL || nuc_feeds_output(move) || !permutation_of(move, m->rank, dims))
+        return false;
+    for (uint32_t d = 0; d < m->rank; d++) {
+        if (m->sizes[d] == 1)
+            continue;
+        if (dims[d] < last)
+            return false;
+        last = dims[d];
+    }
+    const char *name = move->name;
+    struct nuc_node *view = nuc_insert_reshaped(g, move, x, m->sizes, m->rank);
+    nuc_replace_uses(g, move, view, NULL);
+    nuc_remove_node(g, move);
+    if (view != x)
+        nuc_rename(g, view, name);
     return true;
 }
 
@@ -289,9 +325,11 @@ bool nuc_fold_idle_moves(struct nuc_graph *g)
 {
     bool changed = nuc_rewrite_each(g, NUC_OPS(NUC_OP_INDEX_SELECT), fold_roll);
 
+    changed |= nuc_rewrite_each(g, NUC_OPS(NUC_OP_PERMUTE, NUC_OP_TRANSPOSE), fold_move_of_ones);
     return nuc_rewrite_each(g,
                             NUC_OPS(NUC_OP_VIEW, NUC_OP_RESHAPE, NUC_OP_FLATTEN, NUC_OP_EXPAND, NUC_OP_PERMUTE,
-                                    NUC_OP_SLICE, NUC_OP_CAT, NUC_OP_AS_STRIDED),
+                                    NUC_OP_SLICE, NUC_OP_CAT, NUC_OP_AS_STRIDED, NUC_OP_ALIAS, NUC_OP_TO_DTYPE,
+                                    NUC_OP_TO_DTYPE_LAYOUT),
                             fold_idle) ||
            changed;
 }
