@@ -9,6 +9,7 @@
 
 #include "npu/support/estimate.h"
 #include "rewrite/fused_activation.h"
+#include "rewrite/npu_forms/npu_function.h"
 
 static bool is_constant(const struct nuc_node *x)
 {
@@ -177,11 +178,12 @@ static struct nuc_node *product_of(struct nuc_graph *g, struct nuc_node *node, s
 
 /* ---- forms ---- */
 
-/* Functions that the NPU does not have stay in float on the CPU. */
+/* Functions that the NPU neither has nor computes by others stay in float on the CPU. */
 static bool is_float_function(const struct nuc_support *s, const struct nuc_node *node)
 {
     return node->op == NUC_OP_GRID_SAMPLER_2D ||
-           (nuc_op_family(node->op) == NUC_FAMILY_MAP && !nuc_has_bounds(node) && nuc_support_row(s, node->op) == NULL);
+           (nuc_op_family(node->op) == NUC_FAMILY_MAP && !nuc_has_bounds(node) &&
+            nuc_support_row(s, node->op) == NULL && !nuc_has_npu_function(s, node));
 }
 
 /* All that reads a value, behind moves and bounds, are such functions. */

@@ -290,13 +290,13 @@ static struct bent bent_of(const struct nuc_places *p, int64_t size)
     return (struct bent){.mode = NULL};
 }
 
-/* Of the last or the last two dimensions of an image or a sequence, as torch's padding has them. */
+/* Of the dimensions of a sequence, an image or a volume behind its channels, as torch's padding has them. */
 static bool is_bent(const struct nuc_support *s, const struct nuc_node *node)
 {
     struct nuc_places p = nuc_places_of(s->g, node);
     uint32_t rank = nuc_input_meta(node, NUC_SELF)->rank;
 
-    return is_real(node) && p.at != NULL && (rank == 3 || rank == 4) && p.dim + (rank == 3 ? 1 : 2) >= rank &&
+    return is_real(node) && p.at != NULL && rank >= 3 && rank <= 5 && p.dim >= 2 &&
            bent_of(&p, nuc_input_meta(node, NUC_SELF)->sizes[p.dim]).mode != NULL;
 }
 
@@ -305,9 +305,9 @@ static struct nuc_node *to_bent_pad(struct nuc_graph *g, struct nuc_node *node)
     struct nuc_node *value = nuc_operand(g, node, NUC_SELF);
     struct nuc_places p = nuc_places_of(g, node);
     struct bent b = bent_of(&p, value->vals[0].sizes[p.dim]);
-    uint32_t last = value->vals[0].rank - 1u, count = last == 2 ? 2 : 4, at = 2 * (last - p.dim);
+    uint32_t last = value->vals[0].rank - 1u, count = 2 * (last - 1), at = 2 * (last - p.dim);
     const struct nuc_arg *others = value->op == NUC_OP_PAD ? nuc_arg_at(value, NUC_ARG(PAD, pad)) : NULL;
-    int64_t pads[4] = {0};
+    int64_t pads[6] = {0};
 
     /* Decomposed archives bend each dimension by itself. */
     if (others != NULL && value->n_users == 1 && others->count == count && others->u.ints[at] == 0 &&
