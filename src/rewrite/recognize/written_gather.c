@@ -1,9 +1,11 @@
 /*
  * Sums of elements that are taken at constant places and multiplied with constants, as decomposed archives resample:
- * along one dimension after the other such a sum is a product with a constant matrix.
+ * along one dimension after the other such a sum is an image resized, or a product with a constant matrix.
  */
+#include <math.h>
 #include <string.h>
 
+#include "host/numbers.h"
 #include "ir/args.h"
 #include "rewrite/expand/expand.h"
 #include "rewrite/known.h"
@@ -189,6 +191,54 @@ static bool add_to_matrix(struct nuc_graph *g, const struct leaf *leaf, uint32_t
     return true;
 }
 
+/*
+ * Whether each row of the matrix [out, in] weighs the two neighbours of its place, as torch resizes rows and images:
+ * by corners or by centres. Sizes decide the places, which torch computes in float.
+ */
+static bool is_linear_resize(const float *matrix, int64_t out, int64_t in, bool by_corners)
+{
+    const double ratio =
+        by_corners && out > 1 ? (double)(in - 1) / (double)(out - 1) : (double)in / (double)out;
+
+    for (int64_t o = 0; o < out; o++) {
+        double at = by_corners ? ratio * (double)o : fmax(ratio * ((double)o + 0.5) - 0.5, 0);
+        int64_t first = (int64_t)at, next = first + 1 < in ? first + 1 : in - 1;
+        for (int64_t i = 0; i < in; i++) {
+            double part = at - (double)first;
+            double weight = (i == first ? 1 - part : 0) + (i == next ? part : 0);
+            if (fabs(weight - (double)matrix[o * in + i]) > 1e-4)
+                return false;
+        }
+    }
+    return in > 1 && in != out;
+}
+
+/* A row or an image resized to these sizes: by whole factors where they are, as the importer has it. */
+static struct nuc_node *insert_resized(struct nuc_graph *g, struct nuc_node *node, enum nuc_op op, struct nuc_node *x,
+                                       const int64_t *to, bool by_corners)
+{
+    const struct nuc_meta *m = &x->vals[0];
+    const int64_t *from = m->sizes + 2, image[] = {m->sizes[0], m->sizes[1], m->rank == 3 ? 1 : from[0],
+                                                   from[m->rank - 3]};
+    const int64_t sizes[] = {m->rank == 3 ? 1 : to[2], to[m->rank - 1]};
+    const double factors[] = {(double)(sizes[0] / image[2]), (double)(sizes[1] / image[3])};
+    bool whole = sizes[0] % image[2] == 0 && sizes[1] % image[3] == 0, linear = op == NUC_OP_UPSAMPLE_BILINEAR;
+    uint32_t by = linear ? NUC_ARG(UPSAMPLE_BILINEAR, scale_factors) : NUC_ARG(UPSAMPLE_NEAREST, scale_factors);
+    struct nuc_node *resize = nuc_insert(g, node, op, node);
+
+    nuc_set_arg_node(resize, g, NUC_SELF, nuc_insert_reshaped(g, resize, x, image, 4));
+    resize->args[NUC_ARG(UPSAMPLE_NEAREST, output_size)].given = resize->args[by].given = true; /* one as none */
+    if (linear)
+        nuc_set_arg_bool(resize, NUC_ARG(UPSAMPLE_BILINEAR, align_corners), by_corners);
+    if (whole)
+        resize->args[by] = (struct nuc_arg){
+            .kind = NUC_ARG_FLOATS, .given = true, .count = 2, .u.floats = nuc_copy(g->cx, factors, sizeof factors)};
+    else
+        nuc_set_arg_ints(resize, g, NUC_ARG(UPSAMPLE_NEAREST, output_size), sizes, 2);
+    nuc_infer_shape(g, resize);
+    return nuc_insert_reshaped(g, node, resize, to, m->rank);
+}
+
 /* The last products, which other sums may be of, too. */
 enum { MOST_PRODUCTS = 8 };
 
@@ -212,7 +262,18 @@ static struct nuc_node *insert_product(struct nuc_graph *g, struct products *all
             return q->value;
     }
     struct product *new = &all->made[all->count++ % MOST_PRODUCTS];
+    const struct nuc_meta *m = &p->x->vals[0];
+    bool in_image = (m->rank == 3 || m->rank == 4) && p->dim >= 2;
+    int64_t to[NUC_MAX_RANK];
     *new = *p;
+    memcpy(to, m->sizes, m->rank * sizeof *to);
+    to[p->dim] = p->sizes[0];
+    for (int by_corners = 0; in_image && by_corners < 2; by_corners++) {
+        if (!is_linear_resize(p->matrix, p->sizes[0], p->sizes[1], by_corners != 0))
+            continue;
+        new->value = insert_resized(g, node, NUC_OP_UPSAMPLE_BILINEAR, p->x, to, by_corners != 0);
+        return new->value;
+    }
     new->value = nuc_insert_along(g, node, p->x, p->dim, nuc_insert_floats(g, node, p->matrix, p->sizes, 2));
     return new->value;
 }
@@ -313,16 +374,38 @@ static bool to_nearest(struct nuc_graph *g, struct nuc_node *node)
     }
     if (!repeats)
         return false;
-    const bool is_row = m->rank == 3;
-    const int64_t image[] = {m->sizes[0], m->sizes[1], is_row ? 1 : m->sizes[2], m->sizes[m->rank - 1]};
-    const double factors[] = {is_row ? 1.0 : (double)(to[2] / m->sizes[2]),
-                              (double)(to[m->rank - 1] / m->sizes[m->rank - 1])};
-    struct nuc_node *value = nuc_insert_reshaped(g, node, x, image, 4);
-    struct nuc_arg by = {
-        .kind = NUC_ARG_FLOATS, .given = true, .count = 2, .u.floats = nuc_copy(g->cx, factors, sizeof factors)};
-    value = nuc_emit(g, node, NUC_OP_UPSAMPLE_NEAREST, node, NUC_ARGS(value, (struct nuc_arg){.given = false}, by));
-    value->args[NUC_ARG(UPSAMPLE_NEAREST, output_size)].given = true; /* as none */
-    nuc_replace_uses(g, node, nuc_insert_reshaped(g, node, value, to, m->rank), NULL);
+    nuc_replace_uses(g, node, insert_resized(g, node, NUC_OP_UPSAMPLE_NEAREST, x, to, false), NULL);
+    return true;
+}
+
+/* Whether factors say no other places than sizes do. */
+static bool has_places_of_sizes(const struct nuc_node *resize)
+{
+    const struct nuc_arg *factors = nuc_arg_at(resize, NUC_ARG(UPSAMPLE_BILINEAR, scale_factors));
+    const int64_t *from = nuc_input_meta(resize, NUC_SELF)->sizes + 2, *to = resize->vals[0].sizes + 2;
+
+    return factors->kind != NUC_ARG_FLOATS ||
+           (nuc_numbers_equal(factors->u.floats[0] * (double)from[0], (double)to[0]) &&
+            nuc_numbers_equal(factors->u.floats[1] * (double)from[1], (double)to[1]));
+}
+
+/* The image of another dimension resized in the same way, which nothing else reads: both at once. */
+static bool join_resizes(struct nuc_graph *g, struct nuc_node *second)
+{
+    struct nuc_node *first = nuc_operand(g, second, NUC_SELF), *x;
+    uint32_t corners = NUC_ARG(UPSAMPLE_BILINEAR, align_corners);
+
+    if (first->op != NUC_OP_UPSAMPLE_BILINEAR || first->n_users != 1 ||
+        nuc_flag(first, corners) != nuc_flag(second, corners))
+        return false;
+    x = nuc_operand(g, first, NUC_SELF);
+    const int64_t *from = x->vals[0].sizes, *between = first->vals[0].sizes, *to = second->vals[0].sizes;
+    uint32_t d = between[2] == from[2] ? 2 : 3, other = 5 - d;
+    if (between[d] != from[d] || between[other] != to[other] || !has_places_of_sizes(first) ||
+        !has_places_of_sizes(second))
+        return false;
+    nuc_replace_uses(g, second, insert_resized(g, second, NUC_OP_UPSAMPLE_BILINEAR, x, to, nuc_flag(first, corners)),
+                     NULL);
     return true;
 }
 
@@ -350,6 +433,7 @@ bool nuc_written_gathers(struct nuc_graph *g)
             nuc_rename(g, value, node->name);
         changed = true;
     }
+    changed |= nuc_rewrite_each(g, NUC_OPS(NUC_OP_UPSAMPLE_BILINEAR), join_resizes);
     changed |= nuc_rewrite_each(g, NUC_OPS(NUC_OP_INDEX), to_nearest);
     return nuc_rewrite_each(g, NUC_OPS(NUC_OP_INDEX), split_windows) || changed;
 }
