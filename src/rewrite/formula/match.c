@@ -312,7 +312,8 @@ const uint16_t *nuc_patterns_of(struct nuc_formulas *f, enum nuc_op op, enum nuc
 
 bool nuc_pattern_keeps_sizes(const struct nuc_formula_site *s)
 {
-    if (nuc_op_family(s->node->op) == NUC_FAMILY_CONV || s->node->op == NUC_OP_BMM || s->node->op == NUC_OP_LINEAR)
+    if (nuc_op_family(s->node->op) == NUC_FAMILY_CONV ||
+        nuc_op_is_in(s->node->op, NUC_OPS(NUC_OP_BMM, NUC_OP_LINEAR, NUC_OP_SLICE)))
         return true; /* it does not broadcast */
     for (uint32_t i = 0; i < s->count; i++) {
         if (s->names[i].value.kind == NUC_ARG_NODE &&
