@@ -173,6 +173,10 @@ static const struct nuc_node *second_matrix(const struct nuc_node *node)
     const struct nuc_node *matrix =
         nuc_arg_node(node, node->op == NUC_OP_ADDMM ? NUC_ARG(ADDMM, mat2) : NUC_ARG(MM, mat2));
 
+    /* A product over chosen dimensions views what is a matrix already. */
+    while (matrix != NULL && matrix->op == NUC_OP_VIEW &&
+           nuc_same_sizes(&matrix->vals[0], nuc_input_meta(matrix, NUC_SELF)))
+        matrix = nuc_arg_node(matrix, NUC_SELF);
     return node->op == NUC_OP_BMM && matrix != NULL ? repeated(matrix) : matrix;
 }
 
