@@ -558,7 +558,8 @@ static struct choice better(const struct widening *w, const struct choice *c, co
     return is_better(w, c, than) ? *c : *than;
 }
 
-/* Int16 stands where float would, or where float takes too many cycles; float where int16 takes as many. */
+/* Int16 stands where float would, or where float takes too many cycles; float where int16 was found and takes as many.
+ */
 static struct choice find_widths(struct widening *w)
 {
     const struct choice none = {.wide = NULL};
@@ -576,9 +577,11 @@ static struct choice find_widths(struct widening *w)
     struct choice in_int16 = same ? none : in_width(w, &in_float, NUC_WIDTH_INT16);
     best = better(w, &in_int16, &in_float);
     best = better(w, &own, &best);
-    struct choice own_in_float = same || is_mixed(w->m) ? none : in_width(w, &own, NUC_WIDTH_FLOAT);
-    if (own_in_float.out.cycles <= own.out.cycles)
-        best = better(w, &own_in_float, &best);
+    if (best.wide == own.wide && own.wide != NULL && !same && !is_mixed(w->m)) {
+        struct choice own_in_float = in_width(w, &own, NUC_WIDTH_FLOAT);
+        if (own_in_float.out.cycles <= own.out.cycles)
+            best = better(w, &own_in_float, &best);
+    }
     if (is_mixed(w->m) || w->int8.error <= NUC_FAIR_ERROR)
         return best;
     own = look_at_all(w, best.wide != NULL ? &best.out : &w->int8);
