@@ -88,8 +88,8 @@ bool nuc_to_npu_forms(const struct nuc_support *s)
     bool changed = false;
 
     for (struct nuc_node *n = s->g->first, *before; n != NULL;) {
-        bool is_written = nuc_op_is_in(n->op, NUC_OPS(NUC_OP_MUL, NUC_OP_DIV, NUC_OP_WHERE, NUC_OP_THRESHOLD,
-                                                      NUC_OP_HARDSHRINK));
+        bool is_written =
+            nuc_op_is_in(n->op, NUC_OPS(NUC_OP_MUL, NUC_OP_DIV, NUC_OP_WHERE, NUC_OP_THRESHOLD, NUC_OP_HARDSHRINK));
         uint32_t old_ids = s->g->next_id;
         before = n->prev;
         struct nuc_node *value = is_written ? nuc_recognize(formulas, NUC_PATTERN_NPU, s->g, n) : NULL;

@@ -197,8 +197,7 @@ static bool add_to_matrix(struct nuc_graph *g, const struct leaf *leaf, uint32_t
  */
 static bool is_linear_resize(const float *matrix, int64_t out, int64_t in, bool by_corners)
 {
-    const double ratio =
-        by_corners && out > 1 ? (double)(in - 1) / (double)(out - 1) : (double)in / (double)out;
+    const double ratio = by_corners && out > 1 ? (double)(in - 1) / (double)(out - 1) : (double)in / (double)out;
 
     for (int64_t o = 0; o < out; o++) {
         double at = by_corners ? ratio * (double)o : fmax(ratio * ((double)o + 0.5) - 0.5, 0);
@@ -218,8 +217,8 @@ static struct nuc_node *insert_resized(struct nuc_graph *g, struct nuc_node *nod
                                        const int64_t *to, bool by_corners)
 {
     const struct nuc_meta *m = &x->vals[0];
-    const int64_t *from = m->sizes + 2, image[] = {m->sizes[0], m->sizes[1], m->rank == 3 ? 1 : from[0],
-                                                   from[m->rank - 3]};
+    const int64_t *from = m->sizes + 2,
+                  image[] = {m->sizes[0], m->sizes[1], m->rank == 3 ? 1 : from[0], from[m->rank - 3]};
     const int64_t sizes[] = {m->rank == 3 ? 1 : to[2], to[m->rank - 1]};
     const double factors[] = {(double)(sizes[0] / image[2]), (double)(sizes[1] / image[3])};
     bool whole = sizes[0] % image[2] == 0 && sizes[1] % image[3] == 0, linear = op == NUC_OP_UPSAMPLE_BILINEAR;

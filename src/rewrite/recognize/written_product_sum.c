@@ -104,9 +104,9 @@ static bool write_product(struct nuc_graph *g, struct nuc_node *sum)
     uint64_t kept = nuc_factor_labels(&root);
     if (!nuc_take_labelled(g, &e, &root))
         return false;
-    struct nuc_labelled x = is_matrix_product(&e, kept)          ? times_known(g, sum, &e, kept)
+    struct nuc_labelled x = is_matrix_product(&e, kept)             ? times_known(g, sum, &e, kept)
                             : is_product_of_pairs(g, sum, &e, kept) ? product_of_pairs(g, sum, &e, kept)
-                                                                 : (struct nuc_labelled){.value = NULL};
+                                                                    : (struct nuc_labelled){.value = NULL};
     if (x.value == NULL)
         return false;
     nuc_list_labels(kept, labels);
