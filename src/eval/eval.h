@@ -27,7 +27,7 @@ typedef void (*nuc_eval_observer)(void *user, const struct nuc_node *node, uint3
 
 /*
  * Plans the evaluation of a verified graph: what depends on constants only is computed here once, activations share an
- * arena by live range, weights are repacked. Kinds of arguments and shapes are trusted to be what the shape rules let
+ * arena by live range. Kinds of arguments and shapes are trusted to be what the shape rules let
  * through, which every verified graph has seen. Fails with NUC_UNSUPPORTED naming the node when an operator or dtype
  * cannot be computed. The graph stays unchanged while the evaluator is used. threads 0: as many as cores.
  */

@@ -567,7 +567,8 @@ static struct choice find_widths(struct widening *w)
 
     if (w->search == NULL)
         return look_at_ends(w);
-    if (!is_mixed(w->m) && (w->int8.error > NUC_FAIR_ERROR || nuc_width_goes_beyond(w->search)))
+    const bool may_be_float = !is_mixed(w->m) && (w->int8.error > NUC_FAIR_ERROR || nuc_width_goes_beyond(w->search));
+    if (may_be_float)
         in_float = look_for(w, NUC_WIDTH_FLOAT);
     if (!has_int16(w->m->settings))
         return in_float;
@@ -577,7 +578,7 @@ static struct choice find_widths(struct widening *w)
     struct choice in_int16 = same ? none : in_width(w, &in_float, NUC_WIDTH_INT16);
     best = better(w, &in_int16, &in_float);
     best = better(w, &own, &best);
-    if (best.wide == own.wide && own.wide != NULL && !same && !is_mixed(w->m)) {
+    if (may_be_float && !same && own.wide != NULL && best.wide == own.wide) {
         struct choice own_in_float = in_width(w, &own, NUC_WIDTH_FLOAT);
         if (own_in_float.out.cycles <= own.out.cycles)
             best = better(w, &own_in_float, &best);
