@@ -240,7 +240,8 @@ static struct nuc_node *emit_softmax(struct nuc_cm *c, struct nuc_node *value, c
     double scale = u->in.scale;
     const int integer_bits = 5;
     double real = scale * (double)(1 << (31 - integer_bits));
-    struct nuc_multiplier m = nuc_cm_multiplier(real < (double)INT32_MAX ? real : (double)INT32_MAX);
+    /* Of smaller steps than a half all exponentials are 1. */
+    struct nuc_multiplier m = nuc_cm_multiplier(fmax(real < (double)INT32_MAX ? real : (double)INT32_MAX, 0.5));
     double term = ldexp((double)((1 << integer_bits) - 1), 31 - integer_bits - m.shift);
     struct softmax s = {m.multiplier, m.shift, -(int64_t)floor(term)};
 

@@ -242,7 +242,7 @@ struct windows {
     int64_t size, count, *places;
 };
 
-#define MOST_KINDS 3 /* sizes of windows differ by two at most */
+#define MOST_KINDS 2 /* sizes of windows differ by one at most */
 
 /* Of window i of an adaptive pool: from i in / out, rounded down, to (i + 1) in / out, rounded up. */
 static int64_t size_of_window(int64_t in, int64_t out, int64_t i)

@@ -36,7 +36,7 @@ static bool pairs_take_turns(const struct vec_window *w)
            w->pitch == (size_t)w->pixel;
 }
 
-/* Two rows that pairs are made of, or in. */
+/* Two rows that pairs are made of. */
 static int8_t *copies_of(const struct vec_cursor *c)
 {
     return c->slots + ((size_t)c->window->ring + 2) * c->window->slot;

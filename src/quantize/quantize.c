@@ -379,7 +379,7 @@ static void observe(void *user, const struct nuc_node *node, uint32_t val_index,
                 bound_groups(c, node->users[i], 0x1p-24f * fmaxf(fabsf(min), fabsf(max)), MOST_PASSED);
         }
         if (nuc_op_family(node->users[i]->op) == NUC_FAMILY_SOFTMAX)
-            keep_steps_above(c, t->output, LEAST_SCORE_STEP);
+            bound_groups(c, node, LEAST_SCORE_STEP, 0);
     }
     if (t->output == NUC_NO_GROUP && t->n_edges == 0)
         return;

@@ -210,7 +210,10 @@ struct nuc_compare_s8 {
     enum nuc_relation relation;
 };
 
-/* Both inputs, int8 or int16, are shifted left by 20 or 15 and rescaled, as for a sum; out is 1 or 0. */
+/*
+ * Both inputs, int8 or int16, are shifted left by 20 or 15 and rescaled, as for a sum; out is 1 or 0. Of one scale,
+ * with multipliers that keep the steps apart, these are compared as they are.
+ */
 void nuc_kernel_compare_int(const struct nuc_compare_s8 *p, const struct nuc_loops *loops, enum nuc_dtype dtype,
                             const void *a, const void *b, int8_t *out);
 

@@ -103,7 +103,7 @@ static inline __attribute__((always_inline)) void compare(const struct nuc_compa
 {
     const struct comparison c = {p, dtype == NUC_I8 ? 1 << 20 : 1 << 15};
 
-    if (p->a.multiplier == p->b.multiplier && p->a.shift == p->b.shift)
+    if (p->a.multiplier == p->b.multiplier && p->a.shift == p->b.shift && p->a.multiplier >= 1 << 30 && p->a.shift == 0)
         nuc_each(truth_of_steps, p, loops, dtype, a, dtype, b, NUC_I8, out);
     else
         nuc_each(truth_of, &c, loops, dtype, a, dtype, b, NUC_I8, out);
