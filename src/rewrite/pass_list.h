@@ -47,7 +47,7 @@ bool nuc_join_steps(struct nuc_graph *g);
 bool nuc_split_recurrent_as_reference(struct nuc_graph *g); /* initial states are sliced even where they are zeros */
 /* A node all of whose tensors are static becomes a constant. */
 bool nuc_fold_constants(struct nuc_graph *g);
-/* linear + static bias-shaped tensor becomes one linear. */
+/* linear + static bias-shaped tensor becomes one linear, as the reference has it. */
 bool nuc_fuse_linear_add(struct nuc_graph *g);
 /* An activation after a concatenation of convolutions or matrix products moves in front of it. */
 bool nuc_move_activation(struct nuc_graph *g);

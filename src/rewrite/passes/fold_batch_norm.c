@@ -214,8 +214,7 @@ static bool fold_moved(struct nuc_graph *g, struct nuc_node *norm)
 
 /*
  * What `node`, a sum, difference, product or quotient of a layer's results `x` alone, has beside them: one value for
- * each channel, which is dimension `dim` of x, or a number in front of a sum with such
- * values. NULL: something else.
+ * each channel, which is dimension `dim` of x, or a number in front of a sum with as many values. NULL: something else.
  */
 static struct nuc_node *term_beside(const struct nuc_node *node, const struct nuc_node *x, uint32_t dim,
                                     int64_t channels)
@@ -257,8 +256,7 @@ static struct channel channel_of(const struct nuc_node *node, const struct nuc_n
     return (struct channel){1, value * alpha};
 }
 
-/* A channel that is divided by zero stays, and one that its term hides, beside which int8 has no steps for the others.
- */
+/* A channel that is divided by zero stays, and one that its term hides: int8 has no steps for the others beside it. */
 static bool can_fold(const struct channel *channel)
 {
     return isfinite(channel->scale) && channel->term > NUC_MASKED / 2;

@@ -26,25 +26,51 @@ static bool is_same_along(const struct nuc_node *value, uint32_t dims)
     return true;
 }
 
-/* A function of one value that never falls; what a layer computes with its results stays there. */
-static bool rises(const struct nuc_node *node, const struct nuc_node *operand)
+/* x of x x; NULL: it is no square. */
+static struct nuc_node *root_of(struct nuc_graph *g, const struct nuc_node *square)
 {
-    return nuc_op_is_in(node->op, NUC_OPS(NUC_OP_SQRT, NUC_OP_EXP, NUC_OP_LOG, NUC_OP_SIGMOID, NUC_OP_TANH, NUC_OP_RELU,
-                                          NUC_OP_CLAMP)) &&
+    struct nuc_node *x = nuc_arg_node(square, NUC_SELF), *other = nuc_arg_node(square, NUC_OTHER);
+
+    if (nuc_numbers_equal(nuc_power_of(square), 2) || (square->op == NUC_OP_MUL && x == other))
+        return x;
+    if (square->op == NUC_OP_POW && nuc_is_static_float(other) && nuc_elements(&other->vals[0]) == 1)
+        return nuc_numbers_equal((double)*(const float *)nuc_const_contiguous(g, other), 2) ? x : NULL;
+    return NULL;
+}
+
+/* A sum of squares, a square, or what bounds keep from being negative: its root is no NaN. */
+static bool has_root(struct nuc_graph *g, const struct nuc_node *x)
+{
+    const struct nuc_node *square = x->op == NUC_OP_SUM_DIM ? nuc_arg_node(x, NUC_SELF) : x;
+
+    return (nuc_has_bounds(x) && nuc_bounds_of(x).min >= 0) || (nuc_is_call(square) && root_of(g, square) != NULL);
+}
+
+/*
+ * A function of one value that never falls, `strictly` one that makes no two values the same, of which the first would
+ * be another; what a layer computes with its results stays there.
+ */
+static bool rises(struct nuc_graph *g, const struct nuc_node *node, const struct nuc_node *operand, bool strictly)
+{
+    if (node->op == NUC_OP_SQRT)
+        return strictly || has_root(g, operand);
+    return !strictly &&
+           nuc_op_is_in(node->op, NUC_OPS(NUC_OP_EXP, NUC_OP_SIGMOID, NUC_OP_TANH, NUC_OP_RELU, NUC_OP_CLAMP)) &&
            !(nuc_is_fused_activation(node) && nuc_takes_activation(operand));
 }
 
 #define NONE UINT32_MAX
 
-/* Which argument of `node` has the same order along the dimensions, or the opposite one. */
-static uint32_t ordered_arg(const struct nuc_node *node, uint32_t dims, bool *opposite)
+/* Which argument of `node` has the same order along the dimensions, or the opposite one; `strictly`: the same ties. */
+static uint32_t ordered_arg(struct nuc_graph *g, const struct nuc_node *node, uint32_t dims, bool strictly,
+                            bool *opposite)
 {
     struct nuc_node *a = nuc_is_call(node) && !node->in_place ? nuc_arg_node(node, NUC_SELF) : NULL;
 
     if (a == NULL || a->vals[0].dtype != NUC_F32)
         return NONE;
     *opposite = node->op == NUC_OP_NEG;
-    if (*opposite || rises(node, a))
+    if (*opposite || rises(g, node, a, strictly))
         return NUC_SELF;
     struct nuc_node *b = node->op == NUC_OP_ADD || node->op == NUC_OP_SUB ? nuc_arg_node(node, NUC_OTHER) : NULL;
     if (b == NULL || !nuc_has_plain_alpha(node))
@@ -84,9 +110,9 @@ static struct nuc_node *regrouped(struct nuc_graph *g, struct nuc_node *before, 
         return node;
     /* s - (x + y) is (s - x) - y. */
     enum nuc_op op = (node->op == NUC_OP_SUB) != falls ? NUC_OP_SUB : NUC_OP_ADD;
-    struct nuc_node *rest = nuc_insert_binary(g, before, op, x, y);
-    if (!nuc_same_sizes(&rest->vals[0], &node->vals[0]))
+    if (!nuc_same_sizes(&x->vals[0], &node->vals[0]) && !nuc_same_sizes(&y->vals[0], &node->vals[0]))
         return node;
+    struct nuc_node *rest = nuc_insert_binary(g, before, op, x, y);
     return first ? nuc_insert_binary(g, before, less->op, s, rest) : nuc_insert_binary(g, before, less->op, rest, s);
 }
 
@@ -97,7 +123,7 @@ static struct nuc_node *ordered(struct nuc_graph *g, struct nuc_node *before, st
 
     for (unsigned i = 0; i < DEEPEST; i++) {
         struct nuc_node *sum = regrouped(g, before, node, dims);
-        uint32_t at = ordered_arg(sum, dims, &opposite);
+        uint32_t at = ordered_arg(g, sum, dims, true, &opposite);
         if (at == NONE)
             break;
         node = nuc_arg_node(sum, at);
@@ -121,18 +147,6 @@ static const float *rows_of(struct nuc_graph *g, const struct nuc_node *constant
             return NULL;
     }
     return values;
-}
-
-/* x of x x; NULL: it is no square. */
-static struct nuc_node *root_of(struct nuc_graph *g, const struct nuc_node *square)
-{
-    struct nuc_node *x = nuc_arg_node(square, NUC_SELF), *other = nuc_arg_node(square, NUC_OTHER);
-
-    if (nuc_numbers_equal(nuc_power_of(square), 2) || (square->op == NUC_OP_MUL && x == other))
-        return x;
-    if (square->op == NUC_OP_POW && nuc_is_static_float(other) && nuc_elements(&other->vals[0]) == 1)
-        return nuc_numbers_equal((double)*(const float *)nuc_const_contiguous(g, other), 2) ? x : NULL;
-    return NULL;
 }
 
 /* |c|^2 - 2 x c for the sum of (x - c)^2 over the last dimension, x [.., 1, d]; NULL: it is something else. */
@@ -208,7 +222,7 @@ static bool after_extreme(struct nuc_graph *g, struct nuc_node *extreme)
 
     for (unsigned i = 0; i < DEEPEST && alone; i++) {
         struct nuc_node *sum = regrouped(g, value, value, from_end(mask, rank));
-        uint32_t at = ordered_arg(sum, from_end(mask, rank), &opposite);
+        uint32_t at = ordered_arg(g, sum, from_end(mask, rank), false, &opposite);
         if (at == NONE)
             break;
         op = !opposite ? op : op == NUC_OP_AMAX ? NUC_OP_AMIN : NUC_OP_AMAX;

@@ -102,8 +102,9 @@ static bool write_product(struct nuc_graph *g, struct nuc_node *sum)
             root.labels[root.count++] = d;
     }
     uint64_t kept = nuc_factor_labels(&root);
-    if (!nuc_take_labelled(g, &e, &root))
-        return false;
+    if (!nuc_take_labelled(g, &e, &root) ||
+        (kept & ~(nuc_term_labels(&e.terms[0], true) | nuc_term_labels(&e.terms[0], false))) != 0)
+        return false; /* the product is repeated behind itself */
     struct nuc_labelled x = is_matrix_product(&e, kept)             ? times_known(g, sum, &e, kept)
                             : is_product_of_pairs(g, sum, &e, kept) ? product_of_pairs(g, sum, &e, kept)
                                                                     : (struct nuc_labelled){.value = NULL};
