@@ -27,9 +27,9 @@ typedef void (*nuc_eval_observer)(void *user, const struct nuc_node *node, uint3
 
 /*
  * Plans the evaluation of a verified graph: what depends on constants only is computed here once, activations share an
- * arena by live range. Kinds of arguments and shapes are trusted to be what the shape rules let
- * through, which every verified graph has seen. Fails with NUC_UNSUPPORTED naming the node when an operator or dtype
- * cannot be computed. The graph stays unchanged while the evaluator is used. threads 0: as many as cores.
+ * arena by live range. Kinds of arguments and shapes are trusted to be what the shape rules let through, which every
+ * verified graph has seen. Fails with NUC_UNSUPPORTED naming the node when an operator or dtype cannot be computed. The
+ * graph stays unchanged while the evaluator is used. threads 0: as many as cores.
  */
 struct nuc_evaluator *nuc_eval_new(struct nuc_graph *g, unsigned threads);
 

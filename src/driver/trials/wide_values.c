@@ -558,8 +558,7 @@ static struct choice better(const struct widening *w, const struct choice *c, co
     return is_better(w, c, than) ? *c : *than;
 }
 
-/* Int16 stands where float would, or where float takes too many cycles; float where int16 was found and takes as many.
- */
+/* Int16 stands where float would or takes too many cycles; float where what int16 stands for takes no more in it. */
 static struct choice find_widths(struct widening *w)
 {
     const struct choice none = {.wide = NULL};

@@ -76,6 +76,17 @@ static struct nuc_node *take_place(struct nuc_graph *g, struct nuc_node *old, co
     return made;
 }
 
+/* One value for each channel, in place of the bias or where there is none. */
+static void set_bias(struct nuc_graph *g, const struct layer *l, const float *values, const char *suffix)
+{
+    const int64_t channels = (int64_t)l->channels;
+    const struct nuc_meta vector = nuc_meta_make(NUC_F32, &channels, 1);
+
+    nuc_set_arg_node(l->node, g, NUC_CONV_BIAS,
+                     l->bias != NULL ? take_place(g, l->bias, suffix, &vector, values)
+                                     : nuc_take_parameter(g, l->weight, "_bias", &vector, values));
+}
+
 /* What makes an output channel is multiplied by its scale. */
 static void scale_weight(struct nuc_graph *g, const struct layer *l, const float *scales, const char *suffix)
 {
@@ -151,8 +162,6 @@ static void fold_bias(struct nuc_graph *g, const struct layer *l, const struct n
 {
     const float *old = l->bias != NULL ? nuc_const_contiguous(g, l->bias) : NULL;
     float *folded = nuc_alloc_array(g->cx, l->channels, sizeof *folded);
-    int64_t sizes[1] = {(int64_t)l->channels};
-    struct nuc_meta meta = nuc_meta_make(NUC_F32, sizes, 1);
 
     for (size_t c = 0; c < l->channels; c++) {
         float r = reciprocal_deviation(n, c);
@@ -162,9 +171,7 @@ static void fold_bias(struct nuc_graph *g, const struct layer *l, const struct n
         float scaled = l->conv == NULL ? centred * scale : once * gamma_of(n, c);
         folded[c] = scaled + (n->beta != NULL ? n->beta[c] : 0.0f);
     }
-    nuc_set_arg_node(l->node, g, NUC_CONV_BIAS,
-                     l->bias != NULL ? take_place(g, l->bias, "_folded", &meta, folded)
-                                     : nuc_take_parameter(g, l->weight, "_bias", &meta, folded));
+    set_bias(g, l, folded, "_folded");
 }
 
 /* A norm of what a layer makes, which moves may have brought there. */
@@ -260,16 +267,6 @@ static struct channel channel_of(const struct nuc_node *node, const struct nuc_n
 static bool can_fold(const struct channel *channel)
 {
     return isfinite(channel->scale) && channel->term > NUC_MASKED / 2;
-}
-
-static void set_bias(struct nuc_graph *g, const struct layer *l, const float *values, const char *suffix)
-{
-    const int64_t channels = (int64_t)l->channels;
-    const struct nuc_meta vector = nuc_meta_make(NUC_F32, &channels, 1);
-
-    nuc_set_arg_node(l->node, g, NUC_CONV_BIAS,
-                     l->bias != NULL ? take_place(g, l->bias, suffix, &l->bias->vals[0], values)
-                                     : nuc_take_parameter(g, l->weight, "_bias", &vector, values));
 }
 
 static bool fold_channel_term(struct nuc_graph *g, struct nuc_node *layer)

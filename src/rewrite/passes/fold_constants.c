@@ -280,12 +280,8 @@ static bool fold_move_of_ones(struct nuc_graph *g, struct nuc_node *move)
             return false;
         last = dims[d];
     }
-    const char *name = move->name;
-    struct nuc_node *view = nuc_insert_reshaped(g, move, x, m->sizes, m->rank);
-    nuc_replace_uses(g, move, view, NULL);
-    nuc_remove_node(g, move);
-    if (view != x)
-        nuc_rename(g, view, name);
+    uint32_t old_ids = g->next_id;
+    nuc_take_place(g, move, old_ids, nuc_insert_reshaped(g, move, x, m->sizes, m->rank));
     return true;
 }
 
@@ -311,13 +307,10 @@ static bool fold_roll(struct nuc_graph *g, struct nuc_node *select)
         !is_rolled(nuc_known_integers(g, index), nuc_elements(&index->vals[0]), size, &first) || first == 0)
         return false;
     struct nuc_node *parts[2];
+    uint32_t old_ids = g->next_id;
     parts[0] = nuc_insert_slice(g, select, x, dim, first, size);
     parts[1] = nuc_insert_slice(g, select, x, dim, 0, first);
-    struct nuc_node *value = nuc_insert_cat(g, select, parts, 2, dim);
-    const char *name = select->name;
-    nuc_replace_uses(g, select, value, NULL);
-    nuc_remove_node(g, select);
-    nuc_rename(g, value, name);
+    nuc_take_place(g, select, old_ids, nuc_insert_cat(g, select, parts, 2, dim));
     return true;
 }
 

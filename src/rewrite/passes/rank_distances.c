@@ -216,13 +216,13 @@ static bool after_extreme(struct nuc_graph *g, struct nuc_node *extreme)
     struct nuc_node *value = nuc_operand(g, extreme, NUC_SELF), *taken = NULL;
     uint32_t rank = value->vals[0].rank, mask = nuc_dims_mask(extreme, NUC_ARG(AMAX, dim), rank);
     int64_t dims[NUC_MAX_RANK];
-    uint32_t count = nuc_list_dims(mask, rank, dims);
+    const uint32_t count = nuc_list_dims(mask, rank, dims), along = from_end(mask, rank);
     enum nuc_op op = extreme->op;
     bool opposite, alone = value->n_users == 1 && value->vals[0].dtype == NUC_F32;
 
     for (unsigned i = 0; i < DEEPEST && alone; i++) {
-        struct nuc_node *sum = regrouped(g, value, value, from_end(mask, rank));
-        uint32_t at = ordered_arg(g, sum, from_end(mask, rank), false, &opposite);
+        struct nuc_node *sum = regrouped(g, value, value, along);
+        uint32_t at = ordered_arg(g, sum, along, false, &opposite);
         if (at == NONE)
             break;
         op = !opposite ? op : op == NUC_OP_AMAX ? NUC_OP_AMIN : NUC_OP_AMAX;

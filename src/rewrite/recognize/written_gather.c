@@ -197,6 +197,8 @@ static bool add_to_matrix(struct nuc_graph *g, const struct leaf *leaf, uint32_t
  */
 static bool is_linear_resize(const float *matrix, int64_t out, int64_t in, bool by_corners)
 {
+    if (in <= 1 || in == out)
+        return false;
     const double ratio = by_corners && out > 1 ? (double)(in - 1) / (double)(out - 1) : (double)in / (double)out;
 
     for (int64_t o = 0; o < out; o++) {
@@ -209,7 +211,7 @@ static bool is_linear_resize(const float *matrix, int64_t out, int64_t in, bool 
                 return false;
         }
     }
-    return in > 1 && in != out;
+    return true;
 }
 
 /* A row or an image resized to these sizes: by whole factors where they are, as the importer has it. */

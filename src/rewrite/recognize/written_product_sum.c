@@ -102,6 +102,7 @@ static bool write_product(struct nuc_graph *g, struct nuc_node *sum)
             root.labels[root.count++] = d;
     }
     uint64_t kept = nuc_factor_labels(&root);
+    uint32_t old_ids = g->next_id;
     if (!nuc_take_labelled(g, &e, &root) ||
         (kept & ~(nuc_term_labels(&e.terms[0], true) | nuc_term_labels(&e.terms[0], false))) != 0)
         return false; /* the product is repeated behind itself */
@@ -111,11 +112,8 @@ static bool write_product(struct nuc_graph *g, struct nuc_node *sum)
     if (x.value == NULL)
         return false;
     nuc_list_labels(kept, labels);
-    struct nuc_node *value = nuc_insert_reshaped(g, sum, nuc_order_labels(g, sum, x, labels), out->sizes, out->rank);
-    const char *name = sum->name;
-    nuc_replace_uses(g, sum, value, NULL);
-    nuc_remove_node(g, sum);
-    nuc_rename(g, value, name);
+    nuc_take_place(g, sum, old_ids,
+                   nuc_insert_reshaped(g, sum, nuc_order_labels(g, sum, x, labels), out->sizes, out->rank));
     return true;
 }
 
