@@ -39,28 +39,19 @@ struct making {
     struct nuc_selftest_check *checks;
     struct nuc_selftest_block *blocks;
     uint32_t *sums;
-    uint32_t n_sums, checks_room, blocks_room, sums_room;
+    uint32_t n_sums;
+    size_t checks_room, blocks_room, sums_room;
     uint32_t n_case;
     const struct nuc_kernel_entry **operators; /* of the method */
     uint16_t *row_of;                          /* by instruction: its node */
     uint16_t *writer_of;                       /* by value: the last call that writes it, */
     struct written *written;                   /* in the case under way, in order */
-    uint32_t n_written, written_room;
+    uint32_t n_written;
+    size_t written_room;
     bool *is_given;             /* by value: it has content before any call */
     struct kernel_sum *kernels; /* of the NPU call under way */
     uint32_t n_kernels, kernels_room;
 };
-
-static void *grown(struct making *m, void *list, uint32_t count, uint32_t *room, size_t size)
-{
-    if (count < *room)
-        return list;
-    *room = 2 * *room + 16;
-    void *more = nuc_alloc_array(m->cx, *room, size);
-    if (count > 0)
-        memcpy(more, list, count * size);
-    return more;
-}
 
 /* ---- nodes ---- */
 
@@ -218,7 +209,7 @@ static void find_writers(struct making *m)
 
 static void add_block(struct making *m, const uint8_t *base, struct nuc_span bytes, uint32_t payload, size_t node)
 {
-    m->blocks = grown(m, m->blocks, m->out->n_blocks, &m->blocks_room, sizeof *m->blocks);
+    m->blocks = nuc_grow(m->cx, m->blocks, &m->blocks_room, m->out->n_blocks + (size_t)1, sizeof *m->blocks);
     if (bytes.size > 0)
         m->blocks[m->out->n_blocks++] = (struct nuc_selftest_block){.at = (uint32_t)(bytes.data - base),
                                                                     .size = (uint32_t)bytes.size,
@@ -232,21 +223,10 @@ static uint32_t operands_of(const uint8_t *record, struct nuc_mc_ref refs[8])
 {
 #define ONE(field) +1
 #define NONE(field) +0
-    static const uint8_t counts[NUC_MC_OPCODE_COUNT] = {
-#define COUNT(name, number, record) [number] = 0 NUC_MC_COUNT_##record,
-#define NUC_MC_COUNT_conv NUC_MC_CONV_FIELDS(ONE, NONE, NONE)
-#define NUC_MC_COUNT_matmul NUC_MC_MATMUL_FIELDS(ONE, NONE, NONE)
-#define NUC_MC_COUNT_binary NUC_MC_BINARY_FIELDS(ONE, NONE, NONE)
-#define NUC_MC_COUNT_pool NUC_MC_POOL_FIELDS(ONE, NONE, NONE)
-#define NUC_MC_COUNT_reduce NUC_MC_REDUCE_FIELDS(ONE, NONE, NONE)
-#define NUC_MC_COUNT_softmax NUC_MC_SOFTMAX_FIELDS(ONE, NONE, NONE)
-#define NUC_MC_COUNT_softmax_table NUC_MC_SOFTMAX_TABLE_FIELDS(ONE, NONE, NONE)
-#define NUC_MC_COUNT_lut NUC_MC_LUT_FIELDS(ONE, NONE, NONE)
-#define NUC_MC_COUNT_copy NUC_MC_COPY_FIELDS(ONE, NONE, NONE)
-#define NUC_MC_COUNT_gather NUC_MC_GATHER_FIELDS(ONE, NONE, NONE)
-#define NUC_MC_COUNT_resize NUC_MC_RESIZE_FIELDS(ONE, NONE, NONE)
-#define NUC_MC_COUNT_fetch NUC_MC_FETCH_FIELDS(ONE, NONE, NONE)
-        NUC_MC_OPCODES(COUNT)};
+#define RECORD(record, fields) enum { OPERANDS_OF_##record = 0 fields(ONE, NONE, NONE) };
+    NUC_MC_RECORDS(RECORD)
+#define COUNT(name, number, record) [number] = OPERANDS_OF_##record,
+    static const uint8_t counts[NUC_MC_OPCODE_COUNT] = {NUC_MC_OPCODES(COUNT)};
     const uint32_t word = nuc_load_u32(record), n = counts[word & 0xFFFFu];
     const uint8_t *at = record + sizeof(struct nuc_mc_call);
 
@@ -319,10 +299,10 @@ static void add_check(struct making *m, struct nuc_selftest_check check, uint32_
 {
     const uint32_t place = m->n_sums - m->n_case * m->out->n_checks;
 
-    m->sums = grown(m, m->sums, m->n_sums, &m->sums_room, sizeof *m->sums);
+    m->sums = nuc_grow(m->cx, m->sums, &m->sums_room, m->n_sums + (size_t)1, sizeof *m->sums);
     m->sums[m->n_sums++] = sum;
     if (m->n_case == 0) {
-        m->checks = grown(m, m->checks, m->out->n_checks, &m->checks_room, sizeof *m->checks);
+        m->checks = nuc_grow(m->cx, m->checks, &m->checks_room, m->out->n_checks + (size_t)1, sizeof *m->checks);
         m->checks[m->out->n_checks++] = check;
     } else if (place >= m->out->n_checks || m->checks[place].node != check.node ||
                m->checks[place].argument != check.argument) {
@@ -430,7 +410,7 @@ static void trace(void *user, uint32_t instruction, const char *name, struct nuc
         }
     }
     for (uint32_t i = 0; i < n_args; i++) {
-        m->written = grown(m, m->written, m->n_written, &m->written_room, sizeof *m->written);
+        m->written = nuc_grow(m->cx, m->written, &m->written_room, m->n_written + (size_t)1, sizeof *m->written);
         if (written[i] && args[i]->kind == NUC_VALUE_TENSOR)
             m->written[m->n_written++] = (struct written){args[i]->u.tensor.data, args[i]->u.tensor.bytes, node};
     }

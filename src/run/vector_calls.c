@@ -18,6 +18,16 @@ struct lowering {
     bool failed; /* a constant is none, or there is no memory */
 };
 
+/* Where the operands are among the arguments; `table`: one that is read as the weights when the call runs. */
+struct row {
+    const char *name;
+    bool (*lower)(struct lowering *l, const struct row *row, struct nuc_value *const *args, union nuc_mc_record *r);
+    enum nuc_mc_opcode opcode;
+    uint8_t a, b, table, out;
+    uint8_t dilation, requantize, groups; /* of images: where these are; groups 0: nowhere */
+    bool overlays;                        /* where the output may lie over an input, element by element */
+};
+
 static const struct nuc_mc_ref first_input = {NUC_MC_INPUT, 0}, second_input = {NUC_MC_INPUT | 1U << 8, 0},
                                output = {NUC_MC_OUTPUT, 0};
 
@@ -66,15 +76,17 @@ static struct nuc_mc_call call_of(enum nuc_mc_opcode opcode)
     return (struct nuc_mc_call){(uint32_t)opcode, nuc_mc_record_size(opcode) / 4, 0, 0};
 }
 
-static void lower_images(struct lowering *l, enum nuc_mc_opcode opcode, const struct nuc_args_images *a,
-                         const struct nuc_value *dilation, const struct nuc_args_requantize *q,
-                         const struct nuc_tensor *out, struct nuc_mc_conv *c)
+static bool lower_images(struct lowering *l, const struct row *row, struct nuc_value *const *args,
+                         union nuc_mc_record *r)
 {
-    const struct nuc_tensor *in = &a->input->u.tensor, *weight = &a->weight->u.tensor;
+    const struct nuc_args_images *a = (const void *)args;
+    const struct nuc_args_requantize *q = (const void *)(args + row->requantize);
+    const struct nuc_tensor *in = &a->input->u.tensor, *weight = &a->weight->u.tensor, *out = &args[row->out]->u.tensor;
+    struct nuc_mc_conv *c = &r->conv;
     int32_t dilations[2] = {1, 1};
 
-    nuc_list_pair(l->cx, dilation, NULL, dilations);
-    *c = (struct nuc_mc_conv){.call = call_of(opcode),
+    nuc_list_pair(l->cx, args[row->dilation], NULL, dilations);
+    *c = (struct nuc_mc_conv){.call = call_of(row->opcode),
                               .input = first_input,
                               .output = output,
                               .weight = put(l, weight, weight->bytes),
@@ -93,7 +105,9 @@ static void lower_images(struct lowering *l, enum nuc_mc_opcode opcode, const st
                               .dilation_w = dilations[1],
                               .pad_top = (int32_t)nuc_list_int(l->cx, a->padding, 0),
                               .pad_left = (int32_t)nuc_list_int(l->cx, a->padding, 1),
-                              .groups = 1,
+                              .groups = row->opcode == NUC_MC_OP_CONV_2D             ? in->sizes[1] / weight->sizes[3]
+                                        : row->opcode == NUC_MC_OP_DEPTHWISE_CONV_2D ? in->sizes[1]
+                                                                                     : 1,
                               .input_zero = -nuc_int32(q->input_offset),
                               .output_zero = nuc_int32(q->output_offset),
                               .clamp_min = nuc_int32(q->activation_min),
@@ -108,43 +122,11 @@ static void lower_images(struct lowering *l, enum nuc_mc_opcode opcode, const st
         to[2 * i] = ((const int32_t *)multipliers->data)[i];
         to[2 * i + 1] = ((const int32_t *)shifts->data)[i];
     }
+    return row->groups == 0 || args[row->groups]->u.i == 1;
 }
 
-static bool lower_conv(struct lowering *l, struct nuc_value *const *args, union nuc_mc_record *r)
-{
-    const struct nuc_args_int8_conv2d *a = (const void *)args;
-
-    lower_images(l, NUC_MC_OP_CONV_2D, &a->images, a->dilation, &a->requantize, &a->out->u.tensor, &r->conv);
-    r->conv.groups = r->conv.in_c / a->images.weight->u.tensor.sizes[3];
-    return true;
-}
-
-static bool lower_depthwise(struct lowering *l, struct nuc_value *const *args, union nuc_mc_record *r)
-{
-    const struct nuc_args_int8_depthwise_conv2d *a = (const void *)args;
-
-    lower_images(l, NUC_MC_OP_DEPTHWISE_CONV_2D, &a->images, a->dilation, &a->requantize, &a->out->u.tensor, &r->conv);
-    r->conv.groups = r->conv.in_c;
-    return true;
-}
-
-static bool lower_transposed(struct lowering *l, struct nuc_value *const *args, union nuc_mc_record *r)
-{
-    const struct nuc_args_int8_transpose_conv2d *a = (const void *)args;
-
-    lower_images(l, NUC_MC_OP_TRANSPOSE_CONV, &a->images, a->dilation, &a->requantize, &a->out->u.tensor, &r->conv);
-    return true;
-}
-
-static bool lower_grouped_transposed(struct lowering *l, struct nuc_value *const *args, union nuc_mc_record *r)
-{
-    const struct nuc_args_int8_grouped_transpose_conv2d *a = (const void *)args;
-
-    lower_images(l, NUC_MC_OP_TRANSPOSE_CONV, &a->images, a->dilation, &a->requantize, &a->out->u.tensor, &r->conv);
-    return a->groups->u.i == 1;
-}
-
-static bool lower_linear(struct lowering *l, struct nuc_value *const *args, union nuc_mc_record *r)
+static bool lower_linear(struct lowering *l, const struct row *row, struct nuc_value *const *args,
+                         union nuc_mc_record *r)
 {
     const struct nuc_args_int8_linear *a = (const void *)args;
     const struct nuc_tensor *weight = &a->weights->u.tensor, *sums = nuc_optional_tensor(a->kernel_sum);
@@ -152,7 +134,7 @@ static bool lower_linear(struct lowering *l, struct nuc_value *const *args, unio
     const struct nuc_multiplier m = {(int32_t)nuc_list_int(l->cx, a->requantize_multipliers, 0),
                                      (int32_t)nuc_list_int(l->cx, a->requantize_shifts, 0)};
 
-    r->matmul = (struct nuc_mc_matmul){.call = call_of(NUC_MC_OP_FULLY_CONNECTED),
+    r->matmul = (struct nuc_mc_matmul){.call = call_of(row->opcode),
                                        .lhs = first_input,
                                        .rhs = put(l, weight, weight->bytes),
                                        .output = output,
@@ -175,7 +157,8 @@ static bool lower_linear(struct lowering *l, struct nuc_value *const *args, unio
 }
 
 /* A right operand that is constant is packed once, if it is one matrix. */
-static bool lower_products(struct lowering *l, struct nuc_value *const *args, union nuc_mc_record *r)
+static bool lower_products(struct lowering *l, const struct row *row, struct nuc_value *const *args,
+                           union nuc_mc_record *r)
 {
     const struct nuc_args_int8_batch_matmul *a = (const void *)args;
     const struct nuc_tensor *left = &a->lhs->u.tensor, *right = &a->rhs->u.tensor;
@@ -183,7 +166,7 @@ static bool lower_products(struct lowering *l, struct nuc_value *const *args, un
 
     if ((int64_t)rows * depth > NUC_MC_MAX_DIM || (int64_t)columns * depth > NUC_MC_MAX_DIM)
         return false;
-    r->matmul = (struct nuc_mc_matmul){.call = call_of(NUC_MC_OP_BATCH_MATMUL),
+    r->matmul = (struct nuc_mc_matmul){.call = call_of(row->opcode),
                                        .lhs = first_input,
                                        .rhs = second_input,
                                        .output = output,
@@ -227,28 +210,28 @@ static bool take_loops(const struct nuc_loops *loops, int32_t *rank, int32_t *sh
     return true;
 }
 
-static bool lower_binary(struct lowering *l, enum nuc_mc_opcode opcode, const struct nuc_value *a,
-                         const struct nuc_value *b, const struct nuc_value *out, struct nuc_mc_binary *e)
+static bool lower_binary(struct lowering *l, const struct row *row, struct nuc_value *const *args,
+                         union nuc_mc_record *r)
 {
+    struct nuc_mc_binary *e = &r->binary;
     struct nuc_loops loops;
 
-    *e = (struct nuc_mc_binary){.call = call_of(opcode),
+    *e = (struct nuc_mc_binary){.call = call_of(row->opcode),
                                 .a = first_input,
                                 .b = second_input,
                                 .output = output,
                                 .clamp_min = INT8_MIN,
                                 .clamp_max = INT8_MAX};
-    if (!nuc_int8_loops(l->cx, &a->u.tensor, &b->u.tensor, &out->u.tensor, &loops) || loops.rank == 0)
-        return false;
-    return take_loops(&loops, &e->rank, e->shape, e->a_stride, e->b_stride);
+    return nuc_int8_loops(l->cx, &args[row->a]->u.tensor, &args[row->b]->u.tensor, &args[row->out]->u.tensor, &loops) &&
+           loops.rank > 0 && take_loops(&loops, &e->rank, e->shape, e->a_stride, e->b_stride);
 }
 
-static bool lower_add(struct lowering *l, struct nuc_value *const *args, union nuc_mc_record *r)
+static bool lower_add(struct lowering *l, const struct row *row, struct nuc_value *const *args, union nuc_mc_record *r)
 {
     const struct nuc_args_int8_add *a = (const void *)args;
     struct nuc_mc_binary *e = &r->binary;
 
-    if (!lower_binary(l, NUC_MC_OP_ADD, a->self, a->other, a->out, e))
+    if (!lower_binary(l, row, args, r))
         return false;
     e->a_zero = nuc_int32(a->self_zero_point);
     e->b_zero = nuc_int32(a->other_zero_point);
@@ -265,12 +248,12 @@ static bool lower_add(struct lowering *l, struct nuc_value *const *args, union n
     return true;
 }
 
-static bool lower_mul(struct lowering *l, struct nuc_value *const *args, union nuc_mc_record *r)
+static bool lower_mul(struct lowering *l, const struct row *row, struct nuc_value *const *args, union nuc_mc_record *r)
 {
     const struct nuc_args_int8_mul *a = (const void *)args;
     struct nuc_mc_binary *e = &r->binary;
 
-    if (!lower_binary(l, NUC_MC_OP_MUL, a->self, a->other, a->out, e))
+    if (!lower_binary(l, row, args, r))
         return false;
     e->a_zero = nuc_int32(a->self_zero_point);
     e->b_zero = nuc_int32(a->other_zero_point);
@@ -280,63 +263,43 @@ static bool lower_mul(struct lowering *l, struct nuc_value *const *args, union n
     return true;
 }
 
-static bool lower_minimum(struct lowering *l, struct nuc_value *const *args, union nuc_mc_record *r)
+static bool lower_pool(struct lowering *l, const struct row *row, struct nuc_value *const *args, union nuc_mc_record *r)
 {
-    const struct nuc_args_int8_minimum *a = (const void *)args;
+    const struct nuc_args_pool *a = (const void *)args;
+    const struct nuc_tensor *in = &a->input->u.tensor, *out = &args[row->out]->u.tensor;
 
-    return lower_binary(l, NUC_MC_OP_MINIMUM, a->self, a->other, a->out, &r->binary);
-}
-
-static bool lower_maximum(struct lowering *l, struct nuc_value *const *args, union nuc_mc_record *r)
-{
-    const struct nuc_args_int8_minimum *a = (const void *)args;
-
-    return lower_binary(l, NUC_MC_OP_MAXIMUM, a->self, a->other, a->out, &r->binary);
-}
-
-static void lower_pool(const struct lowering *l, enum nuc_mc_opcode opcode, const struct nuc_args_pool *a,
-                       const struct nuc_tensor *out, struct nuc_mc_pool *p)
-{
-    const struct nuc_tensor *in = &a->input->u.tensor;
-
-    *p = (struct nuc_mc_pool){.call = call_of(opcode),
-                              .input = first_input,
-                              .output = output,
-                              .batches = in->sizes[0],
-                              .in_h = in->sizes[2],
-                              .in_w = in->sizes[3],
-                              .channels = in->sizes[1],
-                              .out_h = out->sizes[2],
-                              .out_w = out->sizes[3],
-                              .k_h = (int32_t)nuc_list_int(l->cx, a->kernel_size, 0),
-                              .k_w = (int32_t)nuc_list_int(l->cx, a->kernel_size, 1),
-                              .stride_h = (int32_t)nuc_list_int(l->cx, a->stride, 0),
-                              .stride_w = (int32_t)nuc_list_int(l->cx, a->stride, 1),
-                              .pad_top = (int32_t)nuc_list_int(l->cx, a->padding, 0),
-                              .pad_left = (int32_t)nuc_list_int(l->cx, a->padding, 1),
-                              .clamp_min = INT8_MIN,
-                              .clamp_max = INT8_MAX};
-}
-
-static bool lower_average(struct lowering *l, struct nuc_value *const *args, union nuc_mc_record *r)
-{
-    const struct nuc_args_int8_avg_pool2d *a = (const void *)args;
-
-    lower_pool(l, NUC_MC_OP_AVERAGE_POOL_2D, &a->pool, &a->out->u.tensor, &r->pool);
+    r->pool = (struct nuc_mc_pool){.call = call_of(row->opcode),
+                                   .input = first_input,
+                                   .output = output,
+                                   .batches = in->sizes[0],
+                                   .in_h = in->sizes[2],
+                                   .in_w = in->sizes[3],
+                                   .channels = in->sizes[1],
+                                   .out_h = out->sizes[2],
+                                   .out_w = out->sizes[3],
+                                   .k_h = (int32_t)nuc_list_int(l->cx, a->kernel_size, 0),
+                                   .k_w = (int32_t)nuc_list_int(l->cx, a->kernel_size, 1),
+                                   .stride_h = (int32_t)nuc_list_int(l->cx, a->stride, 0),
+                                   .stride_w = (int32_t)nuc_list_int(l->cx, a->stride, 1),
+                                   .pad_top = (int32_t)nuc_list_int(l->cx, a->padding, 0),
+                                   .pad_left = (int32_t)nuc_list_int(l->cx, a->padding, 1),
+                                   .clamp_min = INT8_MIN,
+                                   .clamp_max = INT8_MAX};
     return true;
 }
 
-static bool lower_largest(struct lowering *l, struct nuc_value *const *args, union nuc_mc_record *r)
+static bool lower_largest(struct lowering *l, const struct row *row, struct nuc_value *const *args,
+                          union nuc_mc_record *r)
 {
     const struct nuc_args_int8_max_pool2d *a = (const void *)args;
 
-    lower_pool(l, NUC_MC_OP_MAX_POOL_2D, &a->pool, &a->out->u.tensor, &r->pool);
+    lower_pool(l, row, args, r);
     r->pool.clamp_min = nuc_int32(a->activation_min);
     r->pool.clamp_max = nuc_int32(a->activation_max);
     return true;
 }
 
-static bool lower_sum(struct lowering *l, struct nuc_value *const *args, union nuc_mc_record *r)
+static bool lower_sum(struct lowering *l, const struct row *row, struct nuc_value *const *args, union nuc_mc_record *r)
 {
     const struct nuc_args_int8_sum *a = (const void *)args;
     struct nuc_mc_reduce *d = &r->reduce;
@@ -345,7 +308,7 @@ static bool lower_sum(struct lowering *l, struct nuc_value *const *args, union n
     if (!nuc_reduction_loops(l->cx, a->dim, a->keepdim->u.b, &a->input->u.tensor, &a->out->u.tensor, &kept, &reduced) ||
         reduced.rank < 1 || reduced.rank > NUC_MC_MAX_RANK)
         return false;
-    *d = (struct nuc_mc_reduce){.call = call_of(NUC_MC_OP_MEAN),
+    *d = (struct nuc_mc_reduce){.call = call_of(row->opcode),
                                 .input = first_input,
                                 .output = output,
                                 .reduced_rank = (int32_t)reduced.rank,
@@ -364,14 +327,15 @@ static bool lower_sum(struct lowering *l, struct nuc_value *const *args, union n
     return take_loops(&kept, &d->rank, d->shape, d->stride, NULL);
 }
 
-static bool lower_softmax(struct lowering *l, struct nuc_value *const *args, union nuc_mc_record *r)
+static bool lower_softmax(struct lowering *l, const struct row *row, struct nuc_value *const *args,
+                          union nuc_mc_record *r)
 {
     const struct nuc_args_int8_softmax *a = (const void *)args;
     const struct nuc_tensor *in = &a->input->u.tensor;
     const int32_t depth = in->sizes[nuc_dim_of(in, a->dim)];
 
     (void)l;
-    r->softmax = (struct nuc_mc_softmax){.call = call_of(NUC_MC_OP_SOFTMAX),
+    r->softmax = (struct nuc_mc_softmax){.call = call_of(row->opcode),
                                          .input = first_input,
                                          .output = output,
                                          .rows = (int32_t)(in->bytes / (size_t)depth),
@@ -382,12 +346,13 @@ static bool lower_softmax(struct lowering *l, struct nuc_value *const *args, uni
     return a->out->u.tensor.dtype == NUC_I8;
 }
 
-static bool lower_table(struct lowering *l, struct nuc_value *const *args, union nuc_mc_record *r)
+static bool lower_table(struct lowering *l, const struct row *row, struct nuc_value *const *args,
+                        union nuc_mc_record *r)
 {
     const struct nuc_args_int8_activation *a = (const void *)args;
     const struct nuc_tensor *out = &a->out->u.tensor;
 
-    r->lut = (struct nuc_mc_lut){.call = call_of(NUC_MC_OP_LUT),
+    r->lut = (struct nuc_mc_lut){.call = call_of(row->opcode),
                                  .input = first_input,
                                  .output = output,
                                  .table = put(l, &a->lut->u.tensor, 256),
@@ -406,14 +371,15 @@ static bool step_of(int32_t in, int32_t out, bool align_corners, int32_t *step)
     return align_corners || *step % 2 == 0;
 }
 
-static bool lower_resize(struct lowering *l, struct nuc_value *const *args, union nuc_mc_record *r)
+static bool lower_resize(struct lowering *l, const struct row *row, struct nuc_value *const *args,
+                         union nuc_mc_record *r)
 {
     const struct nuc_args_int8_resize_bilinear *a = (const void *)args;
     const struct nuc_tensor *in = &a->input->u.tensor, *out = &a->out->u.tensor;
     struct nuc_mc_resize *z = &r->resize;
 
     (void)l;
-    *z = (struct nuc_mc_resize){.call = call_of(NUC_MC_OP_RESIZE_BILINEAR),
+    *z = (struct nuc_mc_resize){.call = call_of(row->opcode),
                                 .input = first_input,
                                 .output = output,
                                 .batches = in->sizes[0],
@@ -429,39 +395,36 @@ static bool lower_resize(struct lowering *l, struct nuc_value *const *args, unio
 
 /* ---- the operators ---- */
 
-/* Where the operands are among the arguments; `table`: one that is read as the weights when the call runs. */
-struct row {
-    const char *name;
-    bool (*lower)(struct lowering *l, struct nuc_value *const *args, union nuc_mc_record *r);
-    uint8_t a, b, table, out;
-    bool overlays; /* where the output may lie over an input, element by element */
-};
-
 #define AT(list, member) (uint8_t)(offsetof(struct nuc_args_##list, member) / sizeof(struct nuc_value *))
 #define ONE(list, input) .a = AT(list, input), .b = AT(list, input), .out = AT(list, out)
 #define TWO(list, first, second) .a = AT(list, first), .b = AT(list, second), .out = AT(list, out)
 
+#define IMAGES(list) ONE(list, images.input), .dilation = AT(list, dilation), .requantize = AT(list, requantize)
+
 static const struct row rows[] = {
-    {"cortex_m::quantized_conv2d.out", lower_conv, ONE(int8_conv2d, images.input)},
-    {"nucleon::quantized_conv2d.out", lower_conv, ONE(int8_sided_conv2d, images.input)},
-    {"cortex_m::quantized_depthwise_conv2d.out", lower_depthwise, ONE(int8_depthwise_conv2d, images.input)},
-    {"nucleon::quantized_depthwise_conv2d.out", lower_depthwise, ONE(int8_sided_depthwise_conv2d, images.input)},
-    {"cortex_m::quantized_transpose_conv2d.out", lower_transposed, ONE(int8_transpose_conv2d, images.input)},
-    {"nucleon::quantized_transpose_conv2d.out", lower_grouped_transposed,
-     ONE(int8_grouped_transpose_conv2d, images.input)},
-    {"cortex_m::quantized_linear.out", lower_linear, ONE(int8_linear, input)},
-    {"cortex_m::quantized_batch_matmul.out", lower_products, TWO(int8_batch_matmul, lhs, rhs)},
-    {"cortex_m::quantized_add.out", lower_add, TWO(int8_add, self, other), .overlays = true},
-    {"cortex_m::quantized_mul.out", lower_mul, TWO(int8_mul, self, other), .overlays = true},
-    {"cortex_m::minimum.out", lower_minimum, TWO(int8_minimum, self, other), .overlays = true},
-    {"cortex_m::maximum.out", lower_maximum, TWO(int8_minimum, self, other), .overlays = true},
-    {"cortex_m::quantized_avg_pool2d.out", lower_average, ONE(int8_avg_pool2d, pool.input)},
-    {"cortex_m::quantized_max_pool2d.out", lower_largest, ONE(int8_max_pool2d, pool.input)},
-    {"nucleon::quantized_sum.out", lower_sum, ONE(int8_sum, input)},
-    {"nucleon::quantized_resize_bilinear.out", lower_resize, ONE(int8_resize_bilinear, input)},
-    {"cortex_m::softmax.out", lower_softmax, ONE(int8_softmax, input), .overlays = true},
-    {"cortex_m::quantized_activation.out", lower_table, ONE(int8_activation, input), .table = AT(int8_activation, lut),
-     .overlays = true},
+    {"cortex_m::quantized_conv2d.out", lower_images, NUC_MC_OP_CONV_2D, IMAGES(int8_conv2d)},
+    {"nucleon::quantized_conv2d.out", lower_images, NUC_MC_OP_CONV_2D, IMAGES(int8_sided_conv2d)},
+    {"cortex_m::quantized_depthwise_conv2d.out", lower_images, NUC_MC_OP_DEPTHWISE_CONV_2D,
+     IMAGES(int8_depthwise_conv2d)},
+    {"nucleon::quantized_depthwise_conv2d.out", lower_images, NUC_MC_OP_DEPTHWISE_CONV_2D,
+     IMAGES(int8_sided_depthwise_conv2d)},
+    {"cortex_m::quantized_transpose_conv2d.out", lower_images, NUC_MC_OP_TRANSPOSE_CONV, IMAGES(int8_transpose_conv2d)},
+    {"nucleon::quantized_transpose_conv2d.out", lower_images, NUC_MC_OP_TRANSPOSE_CONV,
+     IMAGES(int8_grouped_transpose_conv2d), .groups = AT(int8_grouped_transpose_conv2d, groups)},
+    {"cortex_m::quantized_linear.out", lower_linear, NUC_MC_OP_FULLY_CONNECTED, ONE(int8_linear, input)},
+    {"cortex_m::quantized_batch_matmul.out", lower_products, NUC_MC_OP_BATCH_MATMUL, TWO(int8_batch_matmul, lhs, rhs)},
+    {"cortex_m::quantized_add.out", lower_add, NUC_MC_OP_ADD, TWO(int8_add, self, other), .overlays = true},
+    {"cortex_m::quantized_mul.out", lower_mul, NUC_MC_OP_MUL, TWO(int8_mul, self, other), .overlays = true},
+    {"cortex_m::minimum.out", lower_binary, NUC_MC_OP_MINIMUM, TWO(int8_minimum, self, other), .overlays = true},
+    {"cortex_m::maximum.out", lower_binary, NUC_MC_OP_MAXIMUM, TWO(int8_minimum, self, other), .overlays = true},
+    {"cortex_m::quantized_avg_pool2d.out", lower_pool, NUC_MC_OP_AVERAGE_POOL_2D, ONE(int8_avg_pool2d, pool.input)},
+    {"cortex_m::quantized_max_pool2d.out", lower_largest, NUC_MC_OP_MAX_POOL_2D, ONE(int8_max_pool2d, pool.input)},
+    {"nucleon::quantized_sum.out", lower_sum, NUC_MC_OP_MEAN, ONE(int8_sum, input)},
+    {"nucleon::quantized_resize_bilinear.out", lower_resize, NUC_MC_OP_RESIZE_BILINEAR,
+     ONE(int8_resize_bilinear, input)},
+    {"cortex_m::softmax.out", lower_softmax, NUC_MC_OP_SOFTMAX, ONE(int8_softmax, input), .overlays = true},
+    {"cortex_m::quantized_activation.out", lower_table, NUC_MC_OP_LUT, ONE(int8_activation, input),
+     .table = AT(int8_activation, lut), .overlays = true},
 };
 
 #define N_ROWS (sizeof rows / sizeof rows[0])
@@ -507,7 +470,7 @@ static bool plan(struct nuc_vector_calls *v, const struct row *row, uint32_t ind
 {
     struct lowering l = {.cx = cx};
     union nuc_mc_record r;
-    bool planned = row->lower(&l, args, &r) && !l.failed && plan_record(v, row, index, args, &l, &r);
+    bool planned = row->lower(&l, row, args, &r) && !l.failed && plan_record(v, row, index, args, &l, &r);
 
     free(l.constants);
     cx->detail->message = cx->detail->argument = NULL; /* what does not fit a record is no error */
