@@ -22,25 +22,10 @@ struct nuc_model *nuc_model_make(struct nuc_compiler *c, struct nuc_graph *g)
 
 struct nuc_model *nuc_model_after(const struct nuc_model *from, struct nuc_graph *g)
 {
-    struct nuc_model *m = nuc_model_make(from->c, g);
+    struct nuc_model *m = nuc_alloc(from->c->cx, sizeof *m);
 
-    m->settings = from->settings;
-    m->from_litert = from->from_litert;
-    m->io = from->io;
-    m->noted = from->noted;
-    m->names = from->names;
-    m->seen = from->seen;
-    m->from_float = from->from_float;
-    m->calibrated = from->calibrated;
-    m->simplified = from->simplified;
-    m->rewritten = from->rewritten;
-    m->dim_order_table = from->dim_order_table;
-    m->placing = from->placing;
-    m->measured = from->measured;
-    m->ranges = from->ranges;
-    m->stream = from->stream;
-    m->front_end = from->front_end;
-    m->decision = from->decision;
+    memcpy(m, from, offsetof(struct nuc_model, refused));
+    m->graph = g;
     return m;
 }
 

@@ -26,7 +26,7 @@ struct nuc_memory_map;
 struct nuc_seen;
 struct nuc_model_names;
 struct nuc_obstacles;
-struct nuc_stage_work;
+struct nuc_stage_row;
 
 /* What stages took, each listed once. */
 struct nuc_stage_seconds {
@@ -36,11 +36,11 @@ struct nuc_stage_seconds {
 
 struct nuc_compiler {
     struct nuc_context *cx;
-    struct nuc_options options;            /* as given */
-    unsigned without;                      /* steps of the search for parameters (quantize.h): bench/ablation */
-    struct nuc_arena *arena;               /* for what stays until the compiler is freed */
-    const struct nuc_settings *settings;   /* of what is opened next; NULL: the options were not looked up yet */
-    const struct nuc_stage_work *pipeline; /* what each stage does (stages.h) */
+    struct nuc_options options;           /* as given */
+    unsigned without;                     /* steps of the search for parameters (quantize.h): bench/ablation */
+    struct nuc_arena *arena;              /* for what stays until the compiler is freed */
+    const struct nuc_settings *settings;  /* of what is opened next; NULL: the options were not looked up yet */
+    const struct nuc_stage_row *pipeline; /* the path of its models (stages.h) */
     struct nuc_stage_seconds seconds;
     /* For those who ask afterwards: of the last program, and of the last choice of a dim order. NULL: none. */
     struct nuc_program_report report;
@@ -70,25 +70,27 @@ struct nuc_model {
     const struct nuc_io_quantizations *noted; /* what its file says of inputs and outputs; NULL: of no LiteRT model */
     const struct nuc_model_names *names;      /* of what was opened (model_metadata.h); NULL: those of the graph */
     const struct nuc_seen *seen;              /* of its data (model_metadata.h); NULL: nothing is known */
-    const struct nuc_obstacles *refused;      /* what it is refused for, where it was opened in part; NULL: nothing */
     const struct nuc_model *from_float;       /* what was quantized, or is to be; NULL: it came quantized */
     bool calibrated;                          /* its archive says that it has been, even if it stays in float */
     bool simplified;                          /* its graph has been, by passes that no choice changes */
-    struct nuc_calibration *calibration;      /* prepared models */
     enum nuc_placing placing;                 /* of a placement by cost, where trials told which takes fewer cycles */
     const struct nuc_measured *measured;      /* of a quantized model: its outputs; NULL: not measured */
-    const struct nuc_apart *apart;            /* what concatenations requantize; NULL: nothing */
-    bool looked_apart;                        /* prepared models: that has been decided */
-    bool equalized;                           /* prepared models: weights have been evened out */
     const char *front_end;                    /* the text of --front-end, on one line; NULL: none */
     const struct nuc_decision_rule *decision; /* what the outputs mean (decisions.c); NULL: not said */
     const struct nuc_stream_report *stream; /* models of what --stream made, and what is made of them; NULL: nothing */
     struct nuc_rewritten *rewritten;        /* prepared models, and what is made of them; NULL: nothing is */
+    struct nuc_chosen_ranges *ranges;       /* float and prepared models (quantize.h); NULL: each has its own */
+    const char *dim_order_table;            /* partitioned models with --dim-order auto, and what is made of them */
+
+    /* What is made of the model has what is above, but not what follows: nuc_model_after(). */
+    const struct nuc_obstacles *refused; /* what it is refused for, where it was opened in part; NULL: nothing */
+    struct nuc_calibration *calibration; /* prepared models */
+    const struct nuc_apart *apart;       /* what concatenations requantize; NULL: nothing */
+    bool looked_apart;                   /* prepared models: that has been decided */
+    bool equalized;                      /* prepared models: weights have been evened out */
     /* Prepared models: looks so far for values that int8 is too narrow for, and then for those that int16 gains by. */
     unsigned widened;
-    struct nuc_chosen_ranges *ranges;  /* float and prepared models (quantize.h); NULL: each has its own */
     bool *cpu_nodes;                   /* prepared models: by node id, of nuc_find_cpu_nodes(); NULL: not found */
-    const char *dim_order_table;       /* partitioned models with --dim-order auto, and what is made of them */
     struct nuc_partitions *partitions; /* partitioned models */
     struct nuc_lowered *lowered;       /* lowered models (lower.h) */
     struct nuc_evaluator *evaluator;   /* made by the first run */

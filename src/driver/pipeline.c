@@ -1,4 +1,4 @@
-/* What each stage of the path does, and the public calls that are pieces of it. */
+/* The path of a model, and the public calls that are pieces of it. */
 #include "driver/pipeline.h"
 
 #include <string.h>
@@ -19,31 +19,59 @@
 static void import_model(struct nuc_job *j);
 static void write_output(struct nuc_job *j);
 
-/* `compile.h` offers pieces of it: the functions at the end of this file say which. */
-const struct nuc_stage_work nuc_pipeline[NUC_STAGE_COUNT] = {
-    [NUC_STAGE_IMPORT] = {.run = import_model},
-    [NUC_STAGE_EXPAND] = {.run = nuc_expand_model},
-    [NUC_STAGE_ATEN_PASSES] = {.run = nuc_run_aten_stage},
-    [NUC_STAGE_ANNOTATE] = {.run = nuc_annotate_model},
-    [NUC_STAGE_CALIBRATE] = {.run = nuc_calibrate_model},
-    [NUC_STAGE_EQUALIZE] = {.run = nuc_equalize_model, .applies = nuc_is_to_equalize},
-    [NUC_STAGE_WIDEN] = {.run = nuc_widen_model, .applies = nuc_may_widen},
-    [NUC_STAGE_QUANTIZE] = {.run = nuc_quantize_model},
-    [NUC_STAGE_STREAM] = {.run = nuc_stream_model, .applies = nuc_is_to_stream},
-    [NUC_STAGE_DIM_ORDER] = {.run = nuc_choose_dim_order},
-    [NUC_STAGE_DECOMPOSE] = {.run = nuc_decompose_model},
-    [NUC_STAGE_EDGE] = {.run = nuc_settle_orders},
-    [NUC_STAGE_EDGE_PASSES] = {.run = nuc_run_edge_stage},
-    [NUC_STAGE_PARTITION] = {.run = nuc_partition_model},
-    [NUC_STAGE_DELEGATE] = {.run = nuc_delegate_model},
-    [NUC_STAGE_CPU_PASSES] = {.run = nuc_run_cpu_passes, .applies = nuc_has_float_cpu},
-    [NUC_STAGE_QUANTIZE_IO] = {.run = nuc_quantize_io, .applies = nuc_has_quantized_boundary},
-    [NUC_STAGE_LOWER] = {.run = nuc_lower_for_cpu},
-    [NUC_STAGE_BOUNDARY] = {.run = nuc_present_boundary, .applies = nuc_is_from_litert},
-    [NUC_STAGE_STRIPS] = {.run = nuc_compute_in_strips, .applies = nuc_may_need_strips},
-    [NUC_STAGE_PROGRAM] = {.run = nuc_make_program},
-    [NUC_STAGE_WRITE] = {.run = write_output},
+/*
+ * The path of a model from top to bottom. A float model takes all rows, a quantized one those from stream on.
+ * `compile.h` offers pieces of it: the functions at the end of this file say which.
+ */
+const struct nuc_stage_row nuc_pipeline[NUC_STAGE_COUNT] = {
+    [NUC_STAGE_IMPORT] = {"import", import_model, true},
+    [NUC_STAGE_EXPAND] = {"expand", nuc_expand_model, true},
+    [NUC_STAGE_ATEN_PASSES] = {"aten-passes", nuc_run_aten_stage, true,
+                               .passes = {&nuc_aten_passes, &nuc_norm_passes, &nuc_written_passes, &nuc_int8_passes}},
+    [NUC_STAGE_ANNOTATE] = {"annotate", nuc_annotate_model, true},
+    [NUC_STAGE_CALIBRATE] = {"calibrate", nuc_calibrate_model},
+    [NUC_STAGE_EQUALIZE] = {"equalize", nuc_equalize_model, true, .applies = nuc_is_to_equalize,
+                            .repeat_from = NUC_STAGE_CALIBRATE},
+    [NUC_STAGE_WIDEN] = {"widen", nuc_widen_model, .applies = nuc_may_widen, .repeat_from = NUC_STAGE_ANNOTATE},
+    [NUC_STAGE_QUANTIZE] = {"quantize", nuc_quantize_model, true},
+    [NUC_STAGE_STREAM] = {"stream", nuc_stream_model, true, .applies = nuc_is_to_stream},
+    [NUC_STAGE_DIM_ORDER] = {"dim-order", nuc_choose_dim_order, true},
+    [NUC_STAGE_DECOMPOSE] = {"decompose", nuc_decompose_model, true,
+                             .passes = {&nuc_quantized_passes, &nuc_archive_passes}},
+    [NUC_STAGE_EDGE] = {"edge", nuc_settle_orders, true, .passes = {&nuc_order_passes}},
+    [NUC_STAGE_EDGE_PASSES] = {"edge-passes", nuc_run_edge_stage, true,
+                               .passes = {&nuc_edge_passes, &nuc_float_passes, &nuc_plain_passes, &nuc_cluster_passes,
+                                          &nuc_npu_passes}},
+    [NUC_STAGE_PARTITION] = {"partition", nuc_partition_model, true, .repeat_from = NUC_STAGE_DECOMPOSE},
+    [NUC_STAGE_DELEGATE] = {"delegate", nuc_delegate_model, true},
+    [NUC_STAGE_CPU_PASSES] = {"cpu-passes", nuc_run_cpu_passes, true, .applies = nuc_has_float_cpu,
+                              .passes = {&nuc_lowered_passes}},
+    [NUC_STAGE_QUANTIZE_IO] = {"quantize-io", nuc_quantize_io, true, .applies = nuc_has_quantized_boundary},
+    [NUC_STAGE_LOWER] = {"lower", nuc_lower_for_cpu, true},
+    [NUC_STAGE_BOUNDARY] = {"boundary", nuc_present_boundary, true, .applies = nuc_is_from_litert},
+    [NUC_STAGE_STRIPS] = {"strips", nuc_compute_in_strips, true, .applies = nuc_may_need_strips},
+    [NUC_STAGE_PROGRAM] = {"program", nuc_make_program},
+    [NUC_STAGE_WRITE] = {"write", write_output},
 };
+
+bool nuc_dump_point(size_t index, struct nuc_dump_point *out)
+{
+    for (size_t s = 0; s < NUC_STAGE_COUNT; s++) {
+        for (size_t k = 0; k < NUC_MAX_STAGE_LISTS && nuc_pipeline[s].passes[k] != NULL; k++) {
+            const struct nuc_pass_list *list = nuc_pipeline[s].passes[k];
+            if (index < list->count) {
+                *out = (struct nuc_dump_point){nuc_pass_name(list, (uint32_t)index), nuc_pipeline[s].name};
+                return true;
+            }
+            index -= list->count;
+        }
+        if (nuc_pipeline[s].leaves_graph && index-- == 0) {
+            *out = (struct nuc_dump_point){nuc_pipeline[s].name, NULL};
+            return true;
+        }
+    }
+    return false;
+}
 
 /* ---- the two ends ---- */
 

@@ -5,7 +5,7 @@
 #include "driver/stages.h"
 
 /* By stage; of every compiler. */
-extern const struct nuc_stage_work nuc_pipeline[NUC_STAGE_COUNT];
+extern const struct nuc_stage_row nuc_pipeline[NUC_STAGE_COUNT];
 
 /* Whether model, options and calibration go together: notes, and errors of usage. */
 void nuc_check_model(const struct nuc_job *j, struct nuc_sample_source calibration);

@@ -45,13 +45,12 @@ void nuc_run_stages(struct nuc_job *j, enum nuc_stage first, enum nuc_stage last
     nuc_settings(j->c);
     j->first = first;
     for (enum nuc_stage i = first; i <= last; i++) {
-        const struct nuc_stage_row *s = &nuc_stage_rows[i];
-        const struct nuc_stage_work *work = &j->c->pipeline[i];
+        const struct nuc_stage_row *s = &j->c->pipeline[i];
         double started = nuc_seconds();
-        if (work->applies != NULL && !work->applies(j))
+        if (s->applies != NULL && !s->applies(j))
             continue;
         nuc_progress(j->c->cx, s->name, 0, 0);
-        work->run(j);
+        s->run(j);
         assert(j->m != NULL);
         if (!j->m->settings->trial && !j->m->settings->judges)
             nuc_note_seconds(j->c, s->name, started);

@@ -1,7 +1,7 @@
 /*
- * The path of a model: stages.c has its rows, pipeline.c what each stage does, run_stages.c runs them. A stage
- * continues with the model that the one before it left in the job. A stage that changes a graph which a caller of
- * compile.h may hold makes a copy first, so that a model stays what it was.
+ * The path of a model: pipeline.c has its rows, run_stages.c runs them. A stage continues with the model that the one
+ * before it left in the job. A stage that changes a graph which a caller of compile.h may hold makes a copy first, so
+ * that a model stays what it was.
  */
 #ifndef NUC_DRIVER_STAGES_H
 #define NUC_DRIVER_STAGES_H
@@ -37,18 +37,14 @@ enum nuc_stage {
 
 #define NUC_MAX_STAGE_LISTS 5
 
+struct nuc_job;
 struct nuc_stage_row {
     const char *name;
+    void (*run)(struct nuc_job *j);
     bool leaves_graph;                                       /* which is verified, and printed by --dump-after */
+    bool (*applies)(const struct nuc_job *j);                /* NULL: always */
     const struct nuc_pass_list *passes[NUC_MAX_STAGE_LISTS]; /* which it runs, in order */
     enum nuc_stage repeat_from;                              /* when it leaves job.again */
-};
-extern const struct nuc_stage_row nuc_stage_rows[NUC_STAGE_COUNT];
-
-struct nuc_job;
-struct nuc_stage_work {
-    void (*run)(struct nuc_job *j);
-    bool (*applies)(const struct nuc_job *j); /* NULL: always */
 };
 
 /* The program of a lowered model. */
