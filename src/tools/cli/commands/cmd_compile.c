@@ -182,7 +182,7 @@ static int add_json(struct nuc_compiler *c, int code)
 
     if (nuc_program_report(c, &r) != NUC_OK)
         return code;
-    int failed = cli_json_result(c, nuc_program_json(c, &text), &text);
+    int failed = cli_result(c, nuc_program_json(c, &text), &text);
     return code == CLI_OK ? failed : code;
 }
 

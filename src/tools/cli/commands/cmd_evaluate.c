@@ -2,7 +2,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "tools/cli/commands/evaluation.h"
+#include "tools/cli/commands/commands.h"
 #include "tools/cli/terminal/json_output.h"
 
 struct opened {
@@ -11,23 +11,14 @@ struct opened {
     struct nuc_model *reference, *quantized; /* NULL: not asked for */
 };
 
-static int add_json(struct nuc_compiler *c, const struct nuc_evaluation *e, const struct nuc_node_evaluation *nodes)
-{
-    const char *text;
-    enum nuc_status s = nuc_evaluation_json(c, e, nodes, &text);
-
-    return cli_json_result(c, s, &text);
-}
-
-static int print_text(const struct cli_args *args, const struct nuc_evaluation *e,
-                      const struct nuc_node_evaluation *nodes)
+static void print_text(const struct cli_args *args, const struct nuc_evaluation *e,
+                       const struct nuc_node_evaluation *nodes)
 {
     for (size_t i = 0; i < e->n_data; i++)
         cli_printf("%-22s %s\n", i == 0 ? "data" : "", e->data[i]);
     cli_print_evaluation(e, args->confusion);
     if (nodes != NULL)
         cli_print_nodes(nodes, e->n_samples, (double)args->threshold);
-    return cli_print("");
 }
 
 static bool has_labels(const struct nuc_dataset *data)
@@ -59,8 +50,11 @@ static int check_labels(const struct cli_args *args, const struct opened *o)
 static int print(struct nuc_compiler *c, const struct cli_args *args, const struct nuc_evaluation *e,
                  const struct nuc_node_evaluation *nodes)
 {
-    int code = args->json ? add_json(c, e, nodes) : args->quiet ? CLI_OK : print_text(args, e, nodes);
+    const char *text;
+    int code = args->json ? cli_result(c, nuc_evaluation_json(c, e, nodes, &text), &text) : CLI_OK;
 
+    if (!args->json && !args->quiet)
+        print_text(args, e, nodes);
     return code == CLI_OK && e->missed != NULL ? cli_report(NUC_PROPERTY, e->missed) : code;
 }
 

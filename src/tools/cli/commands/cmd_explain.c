@@ -1,6 +1,4 @@
 /* nucleon explain: where every node runs and why, and two properties that may be demanded. */
-#include <stdio.h>
-
 #include "tools/cli/commands/commands.h"
 #include "tools/cli/terminal/json_output.h"
 
@@ -16,40 +14,6 @@ static enum nuc_status open_model(struct nuc_compiler *c, const char *path, cons
     status = nuc_dataset_open(c, calibration, &samples);
     options->calibration = status == NUC_OK ? samples : NULL;
     return status == NUC_OK ? nuc_quantize(*m, samples, m) : status;
-}
-
-static int check_budget(const char *path, const struct nuc_explain_result *r, uint64_t budget)
-{
-    char message[CLI_MESSAGE];
-
-    if (r->cycles <= budget)
-        return CLI_OK;
-    snprintf(message, sizeof message, "%s: about %s cycles per inference, %s are allowed", path, cli_commas(r->cycles),
-             cli_commas(budget));
-    return cli_report(NUC_PROPERTY, message);
-}
-
-static int check_memory(const char *path, const struct nuc_explain_result *r, uint64_t budget)
-{
-    char message[CLI_MESSAGE];
-
-    if (r->least_arena == 0)
-        return CLI_OK;
-    snprintf(message, sizeof message, "%s: in strips the least arena found is %s bytes, the budget is %s", path,
-             cli_commas(r->least_arena), cli_commas(budget));
-    return cli_report(NUC_PROPERTY, message);
-}
-
-static int check_delegation(const char *path, const struct nuc_explain_result *r)
-{
-    char message[CLI_MESSAGE];
-
-    if (r->n_delegated == r->n_operators)
-        return CLI_OK;
-    snprintf(message, sizeof message,
-             "%s: %zu of %zu operators stay on the CPU, all must be delegated; the first is %.700s", path,
-             r->n_operators - r->n_delegated, r->n_operators, r->first_on_cpu);
-    return cli_report(NUC_PROPERTY, message);
 }
 
 static int explain(struct nuc_compiler *c, struct cli_args *args)
@@ -75,11 +39,16 @@ static int explain(struct nuc_compiler *c, struct cli_args *args)
     }
     if (nuc_model_refusal(m) != NULL)
         return cli_report(NUC_UNSUPPORTED, nuc_model_refusal(m));
-    if (code == CLI_OK && args->o.require_full_delegation)
-        code = check_delegation(path, &r);
-    if (code == CLI_OK)
-        code = check_memory(path, &r, args->o.memory_budget);
-    return code == CLI_OK ? check_budget(path, &r, args->cycle_budget) : code;
+    if (args->o.require_full_delegation && r.n_delegated < r.n_operators)
+        return cli_missed("%s: %zu of %zu operators stay on the CPU, all must be delegated; the first is %.700s", path,
+                          r.n_operators - r.n_delegated, r.n_operators, r.first_on_cpu);
+    if (r.least_arena > 0)
+        return cli_missed("%s: in strips the least arena found is %s bytes, the budget is %s", path,
+                          cli_commas(r.least_arena), cli_commas(args->o.memory_budget));
+    if (r.cycles > args->cycle_budget)
+        return cli_missed("%s: about %s cycles per inference, %s are allowed", path, cli_commas(r.cycles),
+                          cli_commas(args->cycle_budget));
+    return CLI_OK;
 }
 
 int cli_explain(struct cli_args *args)

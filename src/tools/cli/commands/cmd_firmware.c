@@ -68,7 +68,7 @@ int cli_kernels(struct nuc_compiler *c, struct cli_args *args)
     int code = cli_check(c, nuc_write_kernel_tables(c, args->positional, args->n_positional, args->output, &info));
 
     if (code == CLI_OK && args->json)
-        code = cli_json_result(c, nuc_kernel_tables_json(c, &info, &text), &text);
+        code = cli_result(c, nuc_kernel_tables_json(c, &info, &text), &text);
     if (code == CLI_OK && !args->quiet) {
         print_files(c);
         for (size_t i = 0; i < info.n_operators; i++)
@@ -88,7 +88,7 @@ int cli_plan(struct nuc_compiler *c, struct cli_args *args)
     int code = cli_check(c, nuc_write_memory_plan(c, args->positional, args->n_positional, args->output, &info));
 
     if (code == CLI_OK && args->json)
-        code = cli_json_result(c, nuc_memory_plan_json(c, &info, &text), &text);
+        code = cli_result(c, nuc_memory_plan_json(c, &info, &text), &text);
     if (code != CLI_OK || args->quiet)
         return code;
     print_files(c);
@@ -115,7 +115,7 @@ int cli_pack(struct nuc_compiler *c, struct cli_args *args)
         c, nuc_pack_program(c, args->positional[0], args->output, args->program_version, args->signature, &info));
 
     if (code == CLI_OK && args->json)
-        code = cli_json_result(c, nuc_package_json(c, &info, &text), &text);
+        code = cli_result(c, nuc_package_json(c, &info, &text), &text);
     if (code == CLI_OK && !args->quiet) {
         const char *name = info.names;
         print_files(c);

@@ -12,7 +12,7 @@ int cli_convert(struct nuc_compiler *c, struct cli_args *args)
     const char *text;
     int code = cli_check(c, nuc_convert_model(c, args->input, args->output, &args->convert, &report));
     if (code == CLI_OK && args->json)
-        code = cli_json_result(c, nuc_conversion_json(c, &report, &text), &text);
+        code = cli_result(c, nuc_conversion_json(c, &report, &text), &text);
     if (code == CLI_OK && !args->quiet) {
         size_t n_outside = report.n_operators - report.n_inside;
         char file[128];
@@ -48,7 +48,7 @@ static int quantize(struct nuc_compiler *c, struct cli_args *args)
     int code = cli_check(c, nuc_quantize_file(c, args->positional[0], args->calibration, args->output));
 
     if (code == CLI_OK && args->json)
-        code = cli_json_result(c, nuc_quantization_json(c, &text), &text);
+        code = cli_result(c, nuc_quantization_json(c, &text), &text);
     if (code == CLI_OK && !args->quiet)
         print_quantized(c, args);
     if (code == CLI_OK && args->timings)

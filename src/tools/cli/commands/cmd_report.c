@@ -108,7 +108,7 @@ int cli_compare_device(struct nuc_compiler *c, struct cli_args *args)
     int code = cli_check(c, nuc_device_read(c, args->positional[0], args->baud, &t));
 
     if (code == CLI_OK && args->json)
-        code = cli_json_result(c, nuc_device_json(c, t, &text), &text);
+        code = cli_result(c, nuc_device_json(c, t, &text), &text);
     else if (code == CLI_OK && !args->quiet)
         code = cli_check(c, nuc_device_text(c, t, &text));
     if (code == CLI_OK && !args->json && !args->quiet) {

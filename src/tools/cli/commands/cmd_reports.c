@@ -4,13 +4,13 @@
 #include "tools/cli/commands/commands.h"
 #include "tools/cli/terminal/json_output.h"
 
-/* One line about the memory the runtime takes for a program file; nothing for other files. */
-static int print_memory(struct nuc_compiler *c, const char *path)
+/* The memory that the runtime takes for a program file; nothing of other files. */
+static int say_memory(struct nuc_compiler *c, const char *path)
 {
     struct nuc_program_sizes sizes;
     size_t planned = 0;
+    const enum nuc_status status = nuc_runner_sizes(c, path, &sizes);
 
-    enum nuc_status status = nuc_runner_sizes(c, path, &sizes);
     if (status != NUC_OK)
         return status == NUC_NO_MEMORY || status == NUC_IO ? cli_check(c, status) : CLI_OK;
     for (size_t i = 0; i < sizes.n_planned; i++)
@@ -18,22 +18,10 @@ static int print_memory(struct nuc_compiler *c, const char *path)
     cli_printf(
         "memory of the runtime: state %zu, planned %zu, temporary %zu bytes (scratch and what else a call takes)\n",
         sizes.state, planned, sizes.temporary);
-    return CLI_OK;
-}
-
-/* The runtime's memory for a program; nothing for other files. */
-static void add_memory(struct nuc_compiler *c, const char *path)
-{
-    struct nuc_program_sizes sizes;
-    size_t planned = 0;
-
-    if (nuc_runner_sizes(c, path, &sizes) != NUC_OK)
-        return;
-    for (size_t i = 0; i < sizes.n_planned; i++)
-        planned += sizes.planned[i];
     cli_json_number("runtime_state_bytes", sizes.state);
     cli_json_number("runtime_planned_bytes", planned);
     cli_json_number("runtime_temporary_bytes", sizes.temporary);
+    return CLI_OK;
 }
 
 static int extract(struct nuc_compiler *c, const char *path, const char *folder)
@@ -53,19 +41,9 @@ static int inspect(struct nuc_compiler *c, struct cli_args *args)
 
     if (args->output != NULL)
         return extract(c, path, args->output);
-    if (args->json) {
-        int code = cli_json_result(c, nuc_inspect_file(c, path, NUC_INSPECT_JSON, args->disassemble, &text), &text);
-        if (code == CLI_OK)
-            add_memory(c, path);
-        return code;
-    }
-    int code = cli_check(c, nuc_inspect_file(c, path, args->form, args->disassemble, &text));
-    if (code != CLI_OK)
-        return code;
-    cli_put(text);
-    if (args->form == NUC_INSPECT_TEXT)
-        code = print_memory(c, path);
-    return code == CLI_OK ? cli_print("") : code;
+    const enum nuc_inspect_form form = args->json ? NUC_INSPECT_JSON : args->form;
+    int code = cli_result(c, nuc_inspect_file(c, path, form, args->disassemble, &text), &text);
+    return code == CLI_OK && form != NUC_INSPECT_DOT ? say_memory(c, path) : code;
 }
 
 int cli_inspect(struct cli_args *args)
@@ -81,12 +59,11 @@ static int list_operators(struct nuc_compiler *c, struct cli_args *args)
 
     if (args->markdown)
         cli_warn_unused_options(args, CLI_ONE_RULE_SET, "--markdown has all rule sets");
-    if (args->json)
-        return cli_json_result(c, nuc_operators_json(c, &text), &text);
-    int code = cli_check(c, args->n_positional > 0 ? nuc_describe_operator(c, args->positional[0], &text)
-                                                   : nuc_list_operators(c, args->markdown, &text));
-
-    return code == CLI_OK ? cli_print(text) : code;
+    return cli_result(c,
+                      args->json               ? nuc_operators_json(c, &text)
+                      : args->n_positional > 0 ? nuc_describe_operator(c, args->positional[0], &text)
+                                               : nuc_list_operators(c, args->markdown, &text),
+                      &text);
 }
 
 int cli_ops(struct cli_args *args)
@@ -102,10 +79,7 @@ int cli_targets(struct nuc_compiler *c, struct cli_args *args)
 {
     const char *text;
 
-    if (args->json)
-        return cli_json_result(c, nuc_targets_json(c, &text), &text);
-    int code = cli_check(c, nuc_list_targets(c, &text));
-    return code == CLI_OK ? cli_print(text) : code;
+    return cli_result(c, args->json ? nuc_targets_json(c, &text) : nuc_list_targets(c, &text), &text);
 }
 
 int cli_version(struct cli_args *args)

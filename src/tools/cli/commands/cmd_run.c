@@ -4,8 +4,15 @@
 
 #include "nucleon/json.h"
 #include "tools/cli/commands/commands.h"
-#include "tools/cli/commands/run_profile.h"
 #include "tools/cli/terminal/json_output.h"
+
+/* What --profile and --etdump collect while a program runs. */
+struct profiler {
+    struct nuc_profile_run *runs;
+    struct nuc_profile_call **calls; /* of each run */
+    size_t n_runs, n_calls;          /* n_calls: of the run under way */
+    bool exhausted;
+};
 
 struct run {
     struct nuc_runner *program;
@@ -14,11 +21,61 @@ struct run {
     struct nuc_tensor_info *inputs, *outputs;
     size_t n_inputs, n_outputs, n_samples;
     void **results; /* one block per output, samples back to back */
-    struct cli_profiler profiler;
+    struct profiler profiler;
     struct nuc_found *found; /* of all samples, where the program carries a decision */
     size_t n_found, room, *counts;
     bool *is_new;
 };
+
+/* A call's records are copied: the runtime's memory holds them only until the next instruction. */
+static void keep(void *user, uint32_t instruction, const uint8_t *records, size_t bytes)
+{
+    struct profiler *p = user;
+
+    if (p->n_runs == 0 || p->exhausted)
+        return;
+    struct nuc_profile_call **calls = &p->calls[p->n_runs - 1];
+    struct nuc_profile_call *grown = realloc(*calls, (p->n_calls + 1) * sizeof **calls);
+    void *copy = malloc(bytes + 1);
+    if (grown != NULL)
+        *calls = grown;
+    if (grown == NULL || copy == NULL) {
+        free(copy);
+        p->exhausted = true;
+        return;
+    }
+    memcpy(copy, records, bytes);
+    grown[p->n_calls++] = (struct nuc_profile_call){instruction, copy, bytes};
+    p->runs[p->n_runs - 1] = (struct nuc_profile_run){grown, p->n_calls};
+}
+
+static void next_run(struct profiler *p)
+{
+    struct nuc_profile_run *runs = realloc(p->runs, (p->n_runs + 1) * sizeof *runs);
+
+    p->runs = runs != NULL ? runs : p->runs;
+    struct nuc_profile_call **calls = realloc(p->calls, (p->n_runs + 1) * sizeof *calls);
+    p->calls = calls != NULL ? calls : p->calls;
+    if (runs == NULL || calls == NULL) {
+        p->exhausted = true;
+        return;
+    }
+    runs[p->n_runs] = (struct nuc_profile_run){NULL, 0};
+    calls[p->n_runs] = NULL;
+    p->n_runs++;
+    p->n_calls = 0;
+}
+
+static void release(struct profiler *p)
+{
+    for (size_t i = 0; i < p->n_runs; i++) {
+        for (size_t k = 0; k < p->runs[i].n_calls; k++)
+            free((void *)(uintptr_t)p->calls[i][k].records);
+        free(p->calls[i]);
+    }
+    free(p->runs);
+    free(p->calls);
+}
 
 static int open_program(struct run *r, const struct cli_args *args)
 {
@@ -54,7 +111,14 @@ static int open_data(struct run *r, const char *path)
         code = described(nuc_runner_output(r->program, i, &r->outputs[i]));
     if (code != CLI_OK)
         return code;
-    r->results = cli_blocks_new(r->outputs, r->n_outputs, r->n_samples);
+    r->results = calloc(r->n_outputs + 1, sizeof *r->results);
+    for (size_t i = 0; i < r->n_outputs && r->results != NULL; i++) {
+        size_t bytes;
+        if (!__builtin_mul_overflow(r->n_samples, r->outputs[i].bytes, &bytes))
+            r->results[i] = malloc(bytes + 1);
+        if (r->results[i] == NULL)
+            return cli_report(NUC_NO_MEMORY, NULL);
+    }
     return r->results == NULL ? cli_report(NUC_NO_MEMORY, NULL) : CLI_OK;
 }
 
@@ -101,14 +165,10 @@ static int run_samples(struct run *r)
     cli_progress(NULL, "run", 0, r->n_samples);
     for (size_t k = 0; k < r->n_samples && code == CLI_OK; k++) {
         enum nuc_status status = nuc_dataset_sample(r->data, k, inputs);
-        if (status != NUC_OK)
-            code = cli_check(r->compiler, status);
-        if (code != CLI_OK)
-            break;
         for (size_t i = 0; i < r->n_outputs; i++)
             outputs[i] = (char *)r->results[i] + k * r->outputs[i].bytes;
-        cli_profiler_next(&r->profiler);
-        if (nuc_dataset_begins(r->data, k))
+        next_run(&r->profiler);
+        if (status == NUC_OK && nuc_dataset_begins(r->data, k))
             status = nuc_runner_reset(r->program);
         if (status == NUC_OK)
             status = nuc_runner_run(r->program, inputs, outputs);
@@ -213,13 +273,10 @@ static int show_decisions(const struct run *r)
     const struct nuc_found *f = r->found;
     const char *text;
 
-    if (cli_is_json()) {
-        int code = cli_check(
-            r->compiler, nuc_runner_decisions_json(r->program, r->found, r->counts, r->is_new, r->n_samples, &text));
-        if (code == CLI_OK)
-            cli_json_members(text);
-        return code;
-    }
+    if (cli_is_json())
+        return cli_result(r->compiler,
+                          nuc_runner_decisions_json(r->program, r->found, r->counts, r->is_new, r->n_samples, &text),
+                          &text);
     for (size_t k = 0; k < r->n_samples; k++) {
         for (size_t i = 0; i < r->counts[k]; i++) {
             cli_printf("sample %zu: ", k);
@@ -229,14 +286,36 @@ static int show_decisions(const struct run *r)
     return CLI_OK;
 }
 
+static int report_profile(struct run *r, const struct cli_args *args)
+{
+    const struct profiler *p = &r->profiler;
+    enum nuc_status s = NUC_OK;
+    const char *text, *path = args->positional[0];
+    size_t size;
+    const void *image = nuc_runner_image(r->program, &size);
+
+    if (p->exhausted || p->n_runs == 0)
+        return cli_report(NUC_NO_MEMORY, NULL);
+    if (args->profile && args->json)
+        s = nuc_profile_json(r->compiler, path, image, size, &p->runs[0], &text);
+    else if (args->profile)
+        s = nuc_profile_text(r->compiler, path, image, size, &p->runs[0], &text);
+    if (s == NUC_OK && args->profile && args->json)
+        cli_json_member("profile", text);
+    else if (s == NUC_OK && args->profile)
+        cli_put(text);
+    if (s == NUC_OK && args->etdump != NULL)
+        s = nuc_write_etdump(r->compiler, path, image, size, p->runs, p->n_runs, args->etdump);
+    return cli_check(r->compiler, s);
+}
+
 static int show(struct run *r, const struct cli_args *args)
 {
     int code = CLI_OK;
 
     /* Both files, or none of them. */
     nuc_begin_files(r->compiler);
-    if (args->json)
-        cli_json_number("samples", r->n_samples);
+    cli_json_number("samples", r->n_samples);
     if (args->output != NULL || args->json)
         code = write_results(r, args->output);
     else if (!args->profile && r->counts == NULL) {
@@ -255,8 +334,7 @@ static int show(struct run *r, const struct cli_args *args)
     if (code == CLI_OK && r->counts != NULL)
         code = show_decisions(r);
     if (code == CLI_OK && (args->profile || args->etdump != NULL))
-        code = cli_profiler_report(&r->profiler, r->compiler, args->positional[0], r->program, args->profile,
-                                   args->etdump);
+        code = report_profile(r, args);
     if (code == CLI_OK && args->etrecord != NULL) {
         size_t size;
         const void *image = nuc_runner_image(r->program, &size);
@@ -272,7 +350,7 @@ static int run_data(struct run *r, const struct cli_args *args)
         return cli_usage("run: --input DATA is missing: it holds the inputs");
     int code = open_data(r, args->input);
     if (code == CLI_OK && (args->profile || args->etdump != NULL))
-        cli_profiler_attach(&r->profiler, nuc_runner_program(r->program));
+        nuc_program_profile(nuc_runner_program(r->program), keep, &r->profiler);
     if (code == CLI_OK)
         code = open_decisions(r);
     if (code == CLI_OK)
@@ -302,7 +380,7 @@ static int verify(struct run *r, const struct cli_args *args)
         if (code != CLI_OK)
             return code;
         n_passed += result.passed;
-        if (!args->json && (!args->quiet || !result.passed)) {
+        if (!args->quiet || !result.passed) {
             struct nuc_tensor_info o;
             if (result.passed) {
                 cli_printf("case %zu: equal\n", i);
@@ -314,12 +392,9 @@ static int verify(struct run *r, const struct cli_args *args)
             }
         }
     }
-    if (args->json) {
-        cli_json_number("test_cases", n_cases);
-        cli_json_number("passed", n_passed);
-    } else {
-        cli_printf("%s: %zu of %zu test cases\n", n_passed == n_cases ? "PASS" : "FAIL", n_passed, n_cases);
-    }
+    cli_json_number("test_cases", n_cases);
+    cli_json_number("passed", n_passed);
+    cli_printf("%s: %zu of %zu test cases\n", n_passed == n_cases ? "PASS" : "FAIL", n_passed, n_cases);
     return n_passed == n_cases ? CLI_OK : CLI_PROPERTY;
 }
 
@@ -337,12 +412,14 @@ int cli_run(struct nuc_compiler *c, struct cli_args *args)
         code = verify(&r, args);
     else if (code == CLI_OK)
         code = run_data(&r, args);
-    cli_blocks_free(r.results, r.n_outputs);
+    for (size_t i = 0; r.results != NULL && i < r.n_outputs; i++)
+        free(r.results[i]);
+    free(r.results);
     free(r.found);
     free(r.counts);
     free(r.is_new);
     free(r.inputs);
     free(r.outputs);
-    cli_profiler_release(&r.profiler);
+    release(&r.profiler);
     return code;
 }

@@ -171,7 +171,7 @@ static int add_json(struct nuc_compiler *c, const struct cli_args *args, const s
 
     if (texts == NULL)
         return cli_report(NUC_NO_MEMORY, NULL);
-    int code = cli_json_result(c, nuc_tune_json(c, r, given, given + r->n_trials, &text), &text);
+    int code = cli_result(c, nuc_tune_json(c, r, given, given + r->n_trials, &text), &text);
     free_texts(texts, r->n_trials);
     return code;
 }
@@ -233,7 +233,7 @@ static int print_result(struct nuc_compiler *c, const struct cli_args *args, con
         cli_put("\n");
         free(command);
     }
-    return cli_print("");
+    return CLI_OK;
 }
 
 /* With what the command says, so that it makes the same bytes. */
@@ -265,11 +265,8 @@ static int tune(struct nuc_compiler *c, struct cli_args *args)
     if (status != NUC_OK)
         return cli_check(c, status);
     code = args->json ? add_json(c, args, &r) : print_result(c, args, &r);
-    if (code == CLI_OK && r.best == r.n_trials) {
-        char text[CLI_MESSAGE];
-        snprintf(text, sizeof text, "%s: no trial keeps the limits; the nearest: %.700s", args->positional[0], r.unmet);
-        return cli_report(NUC_PROPERTY, text);
-    }
+    if (code == CLI_OK && r.best == r.n_trials)
+        return cli_missed("%s: no trial keeps the limits; the nearest: %.700s", args->positional[0], r.unmet);
     if (code == CLI_OK && args->output != NULL)
         code = write_best(args, &r.trials[r.best]);
     return code;

@@ -48,12 +48,18 @@ void cli_print_calibration(const struct nuc_compiler *c);
 /* A line of the summary: SQNR of the outputs of what was quantized last, as far as it was measured. */
 void cli_print_quality(const struct nuc_compiler *c);
 
-/* ---- blocks of tensors ---- */
+/* ---- what `nucleon evaluate` prints (evaluate_*.c) ---- */
 
-/* For each tensor a block of `samples` times its bytes. NULL: memory is exhausted. */
-void **cli_blocks_new(const struct nuc_tensor_info *tensors, size_t count, size_t samples);
+/* A summary in 80 columns. `confusion`: of every output with classes and labels, not only where there are few. */
+void cli_print_evaluation(const struct nuc_evaluation *e, bool confusion);
 
-/* `blocks` may be NULL. */
-void cli_blocks_free(void **blocks, size_t count);
+/* A confusion matrix of one output, or its largest entries where that would not fit. */
+void cli_print_confusion(const struct nuc_evaluation *e, const struct nuc_output_score *o, bool demanded);
+
+/* "42.10", "equal", "none": no decibels to tell. */
+void cli_decibel_text(double db, char *text, size_t size);
+
+/* SQNR at every node; names the first below `threshold` dB. */
+void cli_print_nodes(const struct nuc_node_evaluation *e, size_t n_samples, double threshold);
 
 #endif

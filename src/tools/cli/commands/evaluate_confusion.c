@@ -2,7 +2,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "tools/cli/commands/evaluation.h"
+#include "tools/cli/commands/commands.h"
 
 enum { FEW = 20, NAME_WIDTH = 16, WIDTH = 80, PAIRS = 10 };
 

@@ -1,7 +1,7 @@
 /* An evaluation node by node as text of 80 columns. */
 #include <string.h>
 
-#include "tools/cli/commands/evaluation.h"
+#include "tools/cli/commands/commands.h"
 
 #define SHOWN_UNMATCHED 5
 

@@ -3,7 +3,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "tools/cli/commands/evaluation.h"
+#include "tools/cli/commands/commands.h"
 
 /* ---- numbers ---- */
 

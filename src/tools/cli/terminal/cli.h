@@ -14,15 +14,16 @@ enum cli_exit { CLI_OK = 0, CLI_BAD_INPUT = 1, CLI_BAD_USAGE = 2, CLI_PROPERTY =
 /* "nucleon: <message>" on standard error, control characters made visible; returns the exit code of the status. */
 int cli_report(enum nuc_status status, const char *message);
 
-/* The same for a mistake in how the command was called, and for a file that cannot be used. */
+/* The same for a mistake in how the command was called, for a file that cannot be used, for a demand that is missed. */
 int cli_usage(const char *format, ...) __attribute__((format(printf, 1, 2)));
 int cli_bad(const char *format, ...) __attribute__((format(printf, 1, 2)));
+int cli_missed(const char *format, ...) __attribute__((format(printf, 1, 2)));
 
 /* CLI_OK, or the exit code of a call that failed, whose message it prints. */
 int cli_check(const struct nuc_compiler *c, enum nuc_status status);
 
-/* The same of a call that gave an object as *text: with --json its members are the command's (json_output.h). */
-int cli_json_result(const struct nuc_compiler *c, enum nuc_status status, const char *const *text);
+/* The same of a call that gave *text, which is printed; with --json the members of an object (json_output.h). */
+int cli_result(const struct nuc_compiler *c, enum nuc_status status, const char *const *text);
 
 /* Room for a message with the longest path, twice. */
 #define CLI_MESSAGE 12288
@@ -37,9 +38,6 @@ void cli_put(const char *text);
 
 /* A line in the style of headings. */
 void cli_heading(const char *text);
-
-/* Text to standard output. */
-int cli_print(const char *text);
 
 /* A line on standard error, where results are on standard output; nothing with --quiet. */
 void cli_say(const char *line);

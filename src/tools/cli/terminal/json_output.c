@@ -94,7 +94,7 @@ void cli_json_member(const char *name, const char *text)
 
 void cli_json_number(const char *name, uint64_t value)
 {
-    FILE *to = next_item(&json.members);
+    FILE *to = json.on ? next_item(&json.members) : NULL;
 
     if (to != NULL)
         fprintf(to, " \"%s\": %llu", name, (unsigned long long)value);

@@ -16,7 +16,10 @@ struct cli_args;
 void cli_json_begin(int argc, char *const *argv);
 bool cli_is_json(void);
 
-/* Members of the object: all those of the object `text`, or one with that object as its value. Texts are copied. */
+/*
+ * Members of the object: all those of the object `text`, or one with that object as its value. Texts are copied. A
+ * number is nowhere without --json.
+ */
 void cli_json_members(const char *text);
 void cli_json_member(const char *name, const char *text);
 void cli_json_number(const char *name, uint64_t value);

@@ -60,12 +60,6 @@ static enum cli_style style_of(const char *text, char before)
     return strncmp(text, "NPU", 3) == 0 ? CLI_NPU : strncmp(text, "CPU", 3) == 0 ? CLI_CPU : CLI_PLAIN;
 }
 
-int cli_print(const char *text)
-{
-    cli_put(text);
-    return CLI_OK;
-}
-
 void cli_put_placed(const char *text)
 {
     const char *plain = text;
@@ -232,12 +226,14 @@ int cli_check(const struct nuc_compiler *c, enum nuc_status status)
     return status == NUC_OK ? CLI_OK : cli_report(status, nuc_compiler_message(c));
 }
 
-int cli_json_result(const struct nuc_compiler *c, enum nuc_status status, const char *const *text)
+int cli_result(const struct nuc_compiler *c, enum nuc_status status, const char *const *text)
 {
     int code = cli_check(c, status);
 
-    if (code == CLI_OK)
+    if (code == CLI_OK && cli_is_json())
         cli_json_members(*text);
+    else if (code == CLI_OK)
+        cli_put(*text);
     return code;
 }
 
@@ -257,6 +253,16 @@ int cli_bad(const char *format, ...)
 
     va_start(args, format);
     int code = report(NUC_IO, format, args);
+    va_end(args);
+    return code;
+}
+
+int cli_missed(const char *format, ...)
+{
+    va_list args;
+
+    va_start(args, format);
+    int code = report(NUC_PROPERTY, format, args);
     va_end(args);
     return code;
 }
