@@ -102,10 +102,7 @@ uint32_t nuc_network_id_of_handle(const struct nuc_network *net, uint32_t handle
 
 void nuc_put_id(struct nuc_context *cx, json_t *to, const char *key, uint32_t id)
 {
-    if (id != NUC_NO_ID)
-        nuc_put_int(cx, to, key, id);
-    else
-        nuc_put_null(cx, to, key);
+    nuc_put_known_count(cx, to, key, id != NUC_NO_ID, id);
 }
 
 const char *nuc_where_word(enum nuc_where where)
@@ -163,10 +160,7 @@ static void put_node(const struct nuc_network *net, json_t *to, uint32_t id)
     nuc_put_text(net->cx, to, "operator", row != NULL ? nuc_written_operator(net->cx, n->node) : boundary);
     nuc_put_text(net->cx, to, "module", row != NULL ? s->module : NULL);
     nuc_put_text(net->cx, to, "file", row != NULL ? s->file : NULL);
-    if (row != NULL && s->file != NULL)
-        nuc_put_int(net->cx, to, "line", s->line);
-    else
-        nuc_put_null(net->cx, to, "line");
+    nuc_put_known_count(net->cx, to, "line", row != NULL && s->file != NULL, (uint64_t)s->line);
     nuc_put_text(net->cx, to, "where", nuc_where_word(n->where));
     nuc_put_bool(net->cx, to, "counted", row != NULL && nuc_is_counted(n->node));
     nuc_put_id(net->cx, to, "partition", n->where == NUC_ON_NPU ? (uint32_t)n->node->partition : NUC_NO_ID);

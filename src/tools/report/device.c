@@ -425,10 +425,7 @@ void nuc_device_put(struct nuc_context *cx, json_t *to, const struct nuc_device_
     nuc_put_text(cx, to, "cause", t->cause);
     nuc_put_text(cx, to, "finding", t->finding);
     nuc_put_text(cx, to, "usually", t->usually);
-    if (t->node < t->n_nodes)
-        nuc_put_count(cx, to, "node", t->node);
-    else
-        nuc_put_text(cx, to, "node", NULL);
+    nuc_put_known_count(cx, to, "node", t->node < t->n_nodes, t->node);
     nuc_put_count(cx, to, "code", t->code);
     json_t *nodes = nuc_put_array(cx, to, "nodes");
     for (size_t i = 0; i < t->n_nodes; i++) {

@@ -168,14 +168,6 @@ static size_t choose(const struct nuc_report *r, const struct decisions *d, bool
     return n;
 }
 
-static void put_decision(const struct nuc_report *r, json_t *to, const char *key, int64_t decision)
-{
-    if (decision >= 0)
-        nuc_put_int(r->cx, to, key, decision);
-    else
-        nuc_put_null(r->cx, to, key);
-}
-
 static void put_examples(const struct nuc_report *r, json_t *to, struct nuc_runner *runner,
                          const struct nuc_dataset *data, const struct decisions *d)
 {
@@ -197,9 +189,9 @@ static void put_examples(const struct nuc_report *r, json_t *to, struct nuc_runn
         json_t *example = nuc_put_object(r->cx, list, NULL);
         nuc_put_count(r->cx, example, "sample", decision->sample);
         nuc_put_text(r->cx, example, "image", draw(r, &p, inputs[0]));
-        put_decision(r, example, "label", labelled ? decision->label : -1);
-        put_decision(r, example, "decision", decision->program);
-        put_decision(r, example, "reference", decision->reference);
+        nuc_put_known_count(r->cx, example, "label", labelled && decision->label >= 0, (uint64_t)decision->label);
+        nuc_put_known_count(r->cx, example, "decision", decision->program >= 0, (uint64_t)decision->program);
+        nuc_put_known_count(r->cx, example, "reference", decision->reference >= 0, (uint64_t)decision->reference);
     }
 }
 

@@ -1,6 +1,6 @@
 /*
  * A report under way: a network (introspect/network.h), what its program is worth on a data set, and what changed since
- * an older report. Each file of the folder puts one part of the JSON tree (docs/json.md has the fields).
+ * an older report. Each file of the folder puts a part of the JSON tree (docs/json.md has the fields).
  */
 #ifndef NUC_TOOLS_REPORT_FULL_REPORT_H
 #define NUC_TOOLS_REPORT_FULL_REPORT_H
@@ -51,12 +51,7 @@ void nuc_check_report_compare(struct nuc_report *r);
 
 /* ---- members of the tree ---- */
 
-void nuc_put_report_model(struct nuc_report *r);
-void nuc_put_report_summary(struct nuc_report *r);
 void nuc_put_report_evaluation(struct nuc_report *r);
 void nuc_put_report_compare(struct nuc_report *r); /* after the summary */
-
-/* The text of the page around the object. */
-const char *nuc_report_page_text(struct nuc_context *cx, const char *json);
 
 #endif

@@ -1,14 +1,87 @@
 /* nuc_report_make(): one quantization and one compilation, and everything that they left put into one object. */
+#include <math.h>
 #include <string.h>
 #include <strings.h>
 
 #include "archive/json_build.h"
 #include "host/file.h"
+#include "host/text.h"
 #include "introspect/trial.h"
 #include "tools/report/device.h"
 #include "tools/report/full_report.h"
+#include "tools/report/page_sources.h"
 
-/* ---- public calls ---- */
+/* ---- what a report begins with: model, target, warnings, figures of the whole ---- */
+
+static void put_model(struct nuc_report *r)
+{
+    nuc_put_int(r->cx, r->tree, "schema", 1);
+    nuc_put_string(r->cx, r->tree, "command", "report");
+    nuc_put_string(r->cx, r->tree, "nucleon", nuc_version());
+    nuc_put_text(r->cx, r->tree, "invocation", r->o.invocation);
+    nuc_put_network_model(r->network, r->tree);
+    json_t *list = nuc_put_array(r->cx, r->tree, "warnings");
+    for (const struct nuc_report_note *n = r->notes; n != NULL; n = n->next)
+        nuc_put_string(r->cx, list, NULL, n->text);
+}
+
+/* ---- accuracy ---- */
+
+void nuc_report_figures(const struct nuc_report *r, struct nuc_report_figures *out)
+{
+    *out = (struct nuc_report_figures){
+        .accuracy = (double)NAN, .reference_accuracy = (double)NAN, .agreement = (double)NAN, .worst_db = (double)NAN};
+    if (r->evaluation != NULL) {
+        /* The first output with labels, and the first with classes: what people mean by accuracy. */
+        out->samples = r->evaluation->n_samples;
+        for (size_t i = 0; i < r->evaluation->n_outputs; i++) {
+            const struct nuc_output_score *o = &r->evaluation->outputs[i];
+            if (isnan(out->accuracy) && o->program_accuracy.n > 0) {
+                out->accuracy = (double)o->program_accuracy.n_right / (double)o->program_accuracy.n;
+                if (r->evaluation->has_reference)
+                    out->reference_accuracy = (double)o->reference_accuracy.n_right / (double)o->reference_accuracy.n;
+            }
+            if (isnan(out->agreement) && r->evaluation->has_reference && o->n_decisions > 0)
+                out->agreement = (double)o->n_agree / (double)o->n_decisions;
+        }
+    }
+    for (uint32_t i = 0; i < r->facts.n_nodes; i++) {
+        double db = r->facts.nodes[i].sqnr_output_db;
+        if (!r->facts.nodes[i].is_operator || !isfinite(db) || db >= out->worst_db)
+            continue;
+        out->worst_node = r->facts.nodes[i].label;
+        out->worst_db = db;
+    }
+}
+
+static void put_summary(struct nuc_report *r)
+{
+    json_t *to = nuc_put_object(r->cx, r->tree, "summary");
+
+    nuc_put_network_figures(r->network, to);
+    const struct nuc_evaluation *e = r->evaluation;
+    struct nuc_output_quality q = {.sqnr_db = (double)NAN};
+    struct nuc_report_figures f;
+    nuc_report_figures(r, &f);
+    bool is_evaluated = e != NULL && e->has_reference;
+    if (is_evaluated)
+        q.sqnr_db = nuc_total_sqnr(e);
+    else
+        nuc_network_quality(r->network, &q);
+    nuc_put_measure(r->cx, to, "sqnr_db", q.sqnr_db);
+    nuc_put_measure(r->cx, to, "sqnr_lowest_db", q.held_out > 0 ? q.lowest_db : (double)NAN);
+    nuc_put_measure(r->cx, to, "sqnr_highest_db", q.held_out > 0 ? q.highest_db : (double)NAN);
+    nuc_put_count(r->cx, to, "sqnr_held_out", q.held_out);
+    nuc_put_measure(r->cx, to, "accuracy", f.accuracy);
+    nuc_put_measure(r->cx, to, "reference_accuracy", f.reference_accuracy);
+    nuc_put_measure(r->cx, to, "agreement", f.agreement);
+    nuc_put_count(r->cx, to, "samples", f.samples);
+    nuc_put_count(r->cx, to, "node_samples", r->facts.n_measured);
+    nuc_put_bool(r->cx, to, "made_up_ranges", r->facts.made_up);
+    nuc_put_text(r->cx, to, "missed", r->missed);
+}
+
+/* ---- making it ---- */
 
 /*
  * Who is told notes around the call, and where those of the report go: they are made in arenas inside of its own, too.
@@ -53,9 +126,9 @@ static void make(struct nuc_context *cx, void *arg)
     r->missed = r->facts.missed;
     nuc_evaluate_report(r);
     r->tree = nuc_json_tree(r->cx);
-    nuc_put_report_model(r);
+    put_model(r);
     nuc_put_network_obstacles(r->network, r->tree);
-    nuc_put_report_summary(r);
+    put_summary(r);
     nuc_put_network_nodes(r->network, r->tree);
     nuc_put_network_partitions(r->network, r->tree);
     nuc_put_network_instructions(r->network, r->tree);
@@ -96,6 +169,54 @@ enum nuc_status nuc_report_make(struct nuc_model *m, const struct nuc_report_opt
     return nuc_leave(&call);
 }
 
+/* ---- its forms ---- */
+
+static void add_source(struct nuc_text *out, const char *element, const char *source, size_t size)
+{
+    nuc_text_addf(out, "<%s>\n", element);
+    nuc_text_add(out, source, size);
+    nuc_text_addf(out, "</%s>\n", element);
+}
+
+static bool is_line(const char *line, size_t length, const char *mark)
+{
+    while (length > 0 && (*line == ' ' || *line == '\t')) {
+        line++;
+        length--;
+    }
+    return length == strlen(mark) && memcmp(line, mark, length) == 0;
+}
+
+/* The sources of page/ with the object in their middle. */
+static const char *page_text(struct nuc_context *cx, const char *json)
+{
+    const char *page = nuc_page_html, *end = page + nuc_page_html_size;
+    struct nuc_text out = {.cx = cx};
+
+    while (page < end) {
+        const char *stop = memchr(page, '\n', (size_t)(end - page));
+        size_t length = stop != NULL ? (size_t)(stop - page) : (size_t)(end - page);
+        if (is_line(page, length, "<!--CSS-->"))
+            add_source(&out, "style", nuc_page_css, nuc_page_css_size);
+        else if (is_line(page, length, "<!--JS-->"))
+            add_source(&out, "script", nuc_page_js, nuc_page_js_size);
+        else if (is_line(page, length, "<!--DATA-->")) {
+            /* JSON inside of an element of HTML: no text in it may end the element. */
+            const char *from = json;
+            nuc_text_addf(&out, "<script type=\"application/json\" id=\"report\">");
+            for (const char *p; (p = strchr(from, '<')) != NULL; from = p + 1) {
+                nuc_text_add(&out, from, (size_t)(p - from));
+                nuc_text_addf(&out, "\\u003c");
+            }
+            nuc_text_add(&out, from, strcspn(from, "\n")); /* which ends the object */
+            nuc_text_addf(&out, "</script>\n");
+        } else
+            nuc_text_addf(&out, "%.*s\n", (int)length, page);
+        page += length + 1;
+    }
+    return nuc_text_string(&out);
+}
+
 const char *nuc_report_missed(const struct nuc_report *r)
 {
     return r->missed;
@@ -117,7 +238,7 @@ static const char *json_of(struct nuc_report *r)
 static const char *page_of(struct nuc_report *r)
 {
     if (r->page == NULL)
-        r->page = nuc_report_page_text(r->cx, json_of(r));
+        r->page = page_text(r->cx, json_of(r));
     return r->page;
 }
 
