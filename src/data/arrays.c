@@ -17,60 +17,41 @@
 /* ---- one .npy file ---- */
 
 /* Fortran order (first dimension innermost) to C order. */
-static const uint8_t *transpose(struct nuc_context *cx, const struct nuc_npy_header *h, const uint8_t *from,
-                                size_t count)
+static const uint8_t *transpose(struct nuc_context *cx, const struct nuc_array *a, const uint8_t *from)
 {
-    size_t size = nuc_dtype_size(h->dtype);
+    size_t size = nuc_dtype_size(a->dtype), count = a->data.size / size;
     uint8_t *out = nuc_alloc_array(cx, count, size);
     size_t strides[NUC_MAX_RANK];
     int64_t index[NUC_MAX_RANK] = {0};
     size_t offset = 0;
     size_t stride = 1;
 
-    for (uint32_t i = 0; i < h->rank; i++) {
+    for (uint32_t i = 0; i < a->rank; i++) {
         strides[i] = stride;
-        stride *= (size_t)h->shape[i];
+        stride *= (size_t)a->shape[i];
     }
     for (size_t n = 0; n < count; n++) {
         memcpy(out + n * size, from + offset * size, size);
-        for (uint32_t d = h->rank; d-- > 0;) {
+        for (uint32_t d = a->rank; d-- > 0;) {
             offset += strides[d];
-            if (++index[d] < h->shape[d])
+            if (++index[d] < a->shape[d])
                 break;
-            offset -= strides[d] * (size_t)h->shape[d];
+            offset -= strides[d] * (size_t)a->shape[d];
             index[d] = 0;
         }
     }
     return out;
 }
 
-/* What the header says of the array; count: of its elements. */
-static struct nuc_array describe(const char *where, const struct nuc_npy_header *h, size_t *count)
-{
-    struct nuc_array array = {.name = where, .dtype = h->dtype, .rank = h->rank};
-
-    memcpy(array.shape, h->shape, sizeof h->shape);
-    *count = 1;
-    for (uint32_t i = 0; i < h->rank; i++) {
-        if (h->shape[i] == 0)
-            *count = 0;
-    }
-    for (uint32_t i = 0; *count != 0 && i < h->rank; i++)
-        *count *= (size_t)h->shape[i]; /* checked with the header: the elements are in the file */
-    array.data.size = *count * nuc_dtype_size(h->dtype);
-    return array;
-}
-
 struct nuc_array nuc_read_npy(struct nuc_context *cx, const char *where, struct nuc_span file)
 {
     struct nuc_npy_header h = nuc_parse_npy_header(cx, where, file, file.size);
-    size_t count;
-    struct nuc_array array = describe(where, &h, &count);
+    struct nuc_array *a = &h.array;
 
-    array.data.data = file.data + h.data_offset;
-    if (h.fortran_order && h.rank > 1)
-        array.data.data = transpose(cx, &h, array.data.data, count);
-    return array;
+    a->data.data = file.data + h.data_offset;
+    if (h.fortran_order && a->rank > 1)
+        a->data.data = transpose(cx, a, a->data.data);
+    return *a;
 }
 
 /* The array whose .npy file are `size` bytes of a file from `offset` on; up to *room bytes are held in memory. */
@@ -80,9 +61,8 @@ static struct nuc_array read_from(struct nuc_context *cx, const char *where, con
     struct nuc_span head =
         nuc_read_part(file, cx->arena, offset, size < NUC_MAX_NPY_HEADER ? size : NUC_MAX_NPY_HEADER);
     struct nuc_npy_header h = nuc_parse_npy_header(cx, where, head, size);
-    bool is_turned = h.fortran_order && h.rank > 1;
-    size_t count;
-    struct nuc_array array = describe(where, &h, &count);
+    struct nuc_array array = h.array;
+    bool is_turned = h.fortran_order && array.rank > 1;
 
     array.file = file;
     array.offset = offset + h.data_offset;
@@ -91,7 +71,7 @@ static struct nuc_array read_from(struct nuc_context *cx, const char *where, con
     *room -= array.data.size < *room ? array.data.size : *room;
     array.data = nuc_read_part(file, cx->arena, array.offset, array.data.size);
     if (is_turned)
-        array.data.data = transpose(cx, &h, array.data.data, count);
+        array.data.data = transpose(cx, &array, array.data.data);
     return array;
 }
 

@@ -36,6 +36,9 @@ struct nuc_data_range {
     size_t first; /* the first sample with one of these */
 };
 
+/* Of nothing yet, one for each input. */
+struct nuc_data_range *nuc_new_ranges(struct nuc_context *cx, size_t n_inputs);
+
 /* Adds the values of a sample. `least` and `most`: the calibrated range, NaN where it is not known. */
 void nuc_look_at(struct nuc_data_range *r, size_t sample, const float *x, size_t count, double least, double most);
 
@@ -105,6 +108,9 @@ struct nuc_dataset *nuc_dataset_read(struct nuc_context *cx, const struct nuc_op
 struct nuc_dataset *nuc_dataset_take(struct nuc_context *cx, const struct nuc_options *options, const char *name,
                                      const struct nuc_array_info *arrays, size_t count);
 
+/* A data set of files, whose classes, where they have some, are the array 'label'. */
+struct nuc_dataset *nuc_dataset_of_files(struct nuc_context *cx, const char *path, const struct nuc_images *files);
+
 /* Arrays in memory, checked: names are copied, elements are not. */
 struct nuc_arrays nuc_arrays_given(struct nuc_context *cx, const char *where, const struct nuc_array_info *arrays,
                                    size_t count);
@@ -143,6 +149,10 @@ void nuc_dataset_find_sequences(struct nuc_dataset *d);
 
 /* "5 samples", or "2 sequences of 100 steps". */
 const char *nuc_samples_text(struct nuc_context *cx, size_t n_samples, size_t n_steps);
+
+/* Whether an array that no input takes by its name tells where sequences begin; and whether it is bound. */
+bool nuc_is_marks(const struct nuc_dataset *d, const struct nuc_array *a);
+bool nuc_is_bound(const struct nuc_dataset *d, const struct nuc_array *a);
 
 /* The last sample of the sequence under way. */
 bool nuc_dataset_ends(const struct nuc_dataset *d, size_t sample);

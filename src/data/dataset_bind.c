@@ -216,8 +216,7 @@ static bool is_like(const struct nuc_array *a, const struct nuc_tensor_info *t)
 
 /* ---- binding ---- */
 
-/* Whether an array that no input takes by its name tells where sequences begin. */
-static bool is_marks(const struct nuc_dataset *d, const struct nuc_array *a)
+bool nuc_is_marks(const struct nuc_dataset *d, const struct nuc_array *a)
 {
     return d->has_states && strcmp(a->name, NUC_RESET_ARRAY) == 0;
 }
@@ -231,7 +230,7 @@ static const struct nuc_array *only_array(const struct nuc_dataset *d, const str
 
     for (size_t i = 0; i < d->arrays.count; i++) {
         const struct nuc_array *a = &d->arrays.items[i];
-        if (nuc_is_label_array(a->name) || is_marks(d, a))
+        if (nuc_is_label_array(a->name) || nuc_is_marks(d, a))
             continue;
         last = a;
         n++;
@@ -306,7 +305,7 @@ static void bind_array(struct nuc_dataset *d, size_t i, const struct nuc_tensor_
         d->unturned[i] = nuc_alloc(d->cx, t->bytes);
 }
 
-static bool is_bound(const struct nuc_dataset *d, const struct nuc_array *a)
+bool nuc_is_bound(const struct nuc_dataset *d, const struct nuc_array *a)
 {
     for (size_t i = 0; i < d->n_inputs; i++) {
         if (d->bound[i] == a)
@@ -344,7 +343,7 @@ void nuc_dataset_bind_inputs(struct nuc_dataset *d, const struct nuc_tensor_info
         d->n_unused = 0;
         for (size_t i = 0; i < d->arrays.count; i++) {
             const struct nuc_array *a = &d->arrays.items[i];
-            if (!is_bound(d, a) && !nuc_is_label_array(a->name) && !is_marks(d, a))
+            if (!nuc_is_bound(d, a) && !nuc_is_label_array(a->name) && !nuc_is_marks(d, a))
                 d->unused[d->n_unused++] = a->name;
         }
     }

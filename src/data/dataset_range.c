@@ -21,6 +21,15 @@ static double largest(double least, double most)
     return fabs(least) > fabs(most) ? fabs(least) : fabs(most);
 }
 
+struct nuc_data_range *nuc_new_ranges(struct nuc_context *cx, size_t n_inputs)
+{
+    struct nuc_data_range *ranges = nuc_alloc_array(cx, n_inputs, sizeof *ranges);
+
+    for (size_t i = 0; i < n_inputs; i++)
+        ranges[i] = (struct nuc_data_range){.least = (double)INFINITY, .most = -(double)INFINITY};
+    return ranges;
+}
+
 void nuc_look_at(struct nuc_data_range *r, size_t sample, const float *x, size_t count, double least, double most)
 {
     double far = FAR * largest(least, most), margin = BEYOND * (most - least);
@@ -109,10 +118,8 @@ void nuc_dataset_look(struct nuc_dataset *d)
     size_t looks = d->images != NULL ? MOST_IMAGES / d->per_sample : MOST_VALUES / values;
     looks = looks == 0 ? 1 : looks;
     size_t step = (d->n_samples + looks - 1) / looks;
-    d->ranges = nuc_alloc_array(cx, d->n_inputs, sizeof *d->ranges);
+    d->ranges = nuc_new_ranges(cx, d->n_inputs);
     d->n_looked_at = d->n_calibrated_with = 0;
-    for (size_t i = 0; i < d->n_inputs; i++)
-        d->ranges[i] = (struct nuc_data_range){.least = (double)INFINITY, .most = -(double)INFINITY};
     for (size_t k = 0; k < d->n_samples; k += step) {
         nuc_dataset_read_sample(d, k, inputs);
         d->n_looked_at++;

@@ -1,6 +1,4 @@
 /* Samples of models that remember: which of them are steps of one sequence. */
-#include <string.h>
-
 #include "data/dataset.h"
 #include "host/numbers.h"
 #include "host/text.h"
@@ -34,10 +32,7 @@ static struct nuc_array *find_marks(const struct nuc_dataset *d)
 {
     for (size_t i = 0; d->images == NULL && i < d->arrays.count; i++) {
         struct nuc_array *a = &d->arrays.items[i];
-        bool is_bound = false;
-        for (size_t k = 0; k < d->n_inputs; k++)
-            is_bound |= d->bound[k] == a;
-        if (!is_bound && strcmp(a->name, NUC_RESET_ARRAY) == 0)
+        if (!nuc_is_bound(d, a) && nuc_is_marks(d, a))
             return a;
     }
     return NULL;

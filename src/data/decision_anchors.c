@@ -10,14 +10,20 @@ enum { GRIDS_MAX = 16, CELLS_MAX = 4096, OF_CELL_MAX = 64, TABLE_MAX = 1 << 16 }
 
 /* ---- numbers ---- */
 
+static double value_of(const struct nuc_json *j)
+{
+    const double value = nuc_json_double(j);
+
+    if (!(fabs(value) <= 1e38))
+        nuc_json_fail(j, NUC_BAD_INPUT, "is not a number of float32");
+    return value;
+}
+
 static double number(const struct nuc_json *object, const char *key, double standard)
 {
     const struct nuc_json j = nuc_json_optional(object, key);
-    const double value = nuc_json_is_there(&j) ? nuc_json_double(&j) : standard;
 
-    if (!(fabs(value) <= 1e38))
-        nuc_json_fail(&j, NUC_BAD_INPUT, "is not a number of float32");
-    return value;
+    return nuc_json_is_there(&j) ? value_of(&j) : standard;
 }
 
 static uint32_t count_in(const struct nuc_json *j, uint32_t most)
@@ -39,11 +45,8 @@ static bool flag(const struct nuc_json *object, const char *key)
 static float read_float(const struct nuc_json *list, size_t i)
 {
     const struct nuc_json item = nuc_json_item(list, i);
-    const double value = nuc_json_double(&item);
 
-    if (!(fabs(value) <= 1e38))
-        nuc_json_fail(&item, NUC_BAD_INPUT, "is not a number of float32");
-    return (float)value;
+    return (float)value_of(&item);
 }
 
 /* ---- grids ---- */
@@ -109,16 +112,15 @@ static void add_layer(struct making *m, const struct ssd *s, const struct nuc_js
         add_ratio(m, s, sqrt(scale * next), s->interpolated);
 }
 
-/* "sizes": a list of widths and heights for each stride, in units of 1 / input_size. */
-static void add_given_sizes(struct making *m, const struct nuc_json *sizes, size_t layer, const double *input)
+/* Widths and heights, in units of 1 / input. */
+static void add_given_sizes(struct making *m, const struct nuc_json *list, const uint32_t input[2])
 {
-    const struct nuc_json list = nuc_json_item(sizes, layer);
-    const size_t count = nuc_json_count(&list);
+    const size_t count = nuc_json_count(list);
 
     if (count % 2 != 0 || count > 2 * OF_CELL_MAX)
-        nuc_json_fail(&list, NUC_BAD_INPUT, "has %zu numbers, at most %d pairs are allowed", count, OF_CELL_MAX);
+        nuc_json_fail(list, NUC_BAD_INPUT, "has %zu numbers, at most %d pairs are allowed", count, OF_CELL_MAX);
     for (size_t k = 0; k < count; k += 2)
-        add_size(m, (double)read_float(&list, k) / input[0], (double)read_float(&list, k + 1) / input[1]);
+        add_size(m, (double)read_float(list, k) / input[0], (double)read_float(list, k + 1) / input[1]);
 }
 
 static struct ssd ssd_of(const struct nuc_json *j, size_t n)
@@ -158,8 +160,9 @@ static void make_grids(struct making *m, const struct nuc_json *j, const struct 
         if (stride != last || nuc_json_is_there(&sizes))
             add_grid(m, (in[1] + stride - 1) / stride, (in[0] + stride - 1) / stride);
         last = stride;
+        const struct nuc_json given = nuc_json_maybe_item(&sizes, i);
         if (nuc_json_is_there(&sizes))
-            add_given_sizes(m, &sizes, i, (const double[]){(double)in[0], (double)in[1]});
+            add_given_sizes(m, &given, in);
         else if (d->form == NUC_BOXES_SSD)
             add_layer(m, &ssd, &ratios, i);
     }
@@ -256,13 +259,8 @@ void nuc_anchors_read(const struct nuc_json *decision, const char *folder, struc
                 const struct nuc_json item = nuc_json_item(&grids, i), rows = nuc_json_field(&item, "rows"),
                                       columns = nuc_json_field(&item, "columns"),
                                       sizes = nuc_json_field(&item, "sizes");
-                const size_t count = nuc_json_count(&sizes);
-                if (count % 2 != 0 || count > 2 * OF_CELL_MAX)
-                    nuc_json_fail(&sizes, NUC_BAD_INPUT, "has %zu numbers, at most %d pairs are allowed", count,
-                                  OF_CELL_MAX);
                 add_grid(&m, count_in(&rows, CELLS_MAX), count_in(&columns, CELLS_MAX));
-                for (size_t k = 0; k < count; k += 2)
-                    add_size(&m, (double)read_float(&sizes, k), (double)read_float(&sizes, k + 1));
+                add_given_sizes(&m, &sizes, (const uint32_t[]){1, 1});
             }
         } else
             make_grids(&m, &j, d);

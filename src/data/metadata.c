@@ -39,7 +39,6 @@ struct section {
     size_t items_at, count_at; /* in struct nuc_metadata */
     const struct field *fields;
     size_t n_fields;
-    void (*init)(void *item); /* NULL: all zero */
 };
 
 const char *const nuc_resize_words[] = {"auto", "none", "stretch", "crop", NULL};
@@ -85,35 +84,20 @@ static const struct field target_fields[] = {
     {"cpu", TEXT, AT(nuc_target_metadata, cpu), 0, NULL},
 };
 
-static void init_memory(void *item)
-{
-    struct nuc_memory_metadata *memory = item;
-
-    memory->bytes = (double)NAN;
-}
-
-static void init_input(void *item)
-{
-    struct nuc_input_metadata *input = item;
-
-    input->least = input->most = (double)NAN;
-}
-
 #define COUNT(rows) (sizeof rows / sizeof rows[0])
-#define SECTION(key, is_list, item, items, fields, init)                                                               \
+#define SECTION(key, is_list, item, items, fields)                                                                     \
     {                                                                                                                  \
-        key, is_list, sizeof(struct item), AT(nuc_metadata, items), AT(nuc_metadata, n_##items), fields,               \
-            COUNT(fields), init                                                                                        \
+        key, is_list, sizeof(struct item), AT(nuc_metadata, items), AT(nuc_metadata, n_##items), fields, COUNT(fields) \
     }
 
 static const struct section sections[] = {
-    SECTION("inputs", true, nuc_input_metadata, inputs, input_fields, init_input),
-    SECTION("outputs", true, nuc_output_metadata, outputs, output_fields, NULL),
-    SECTION("images", false, nuc_image_metadata, images, image_fields, NULL),
-    SECTION("calibration", false, nuc_calibration_metadata, calibration, calibration_fields, NULL),
-    SECTION("front_end", false, nuc_front_end_metadata, front_ends, front_end_fields, NULL),
-    SECTION("memories", true, nuc_memory_metadata, memories, memory_fields, init_memory),
-    SECTION("target", false, nuc_target_metadata, target, target_fields, NULL),
+    SECTION("inputs", true, nuc_input_metadata, inputs, input_fields),
+    SECTION("outputs", true, nuc_output_metadata, outputs, output_fields),
+    SECTION("images", false, nuc_image_metadata, images, image_fields),
+    SECTION("calibration", false, nuc_calibration_metadata, calibration, calibration_fields),
+    SECTION("front_end", false, nuc_front_end_metadata, front_ends, front_end_fields),
+    SECTION("memories", true, nuc_memory_metadata, memories, memory_fields),
+    SECTION("target", false, nuc_target_metadata, target, target_fields),
 };
 
 /* ---- items by section ---- */
@@ -127,8 +111,11 @@ static char *make_items(struct nuc_context *cx, struct nuc_metadata *m, const st
 {
     char *items = nuc_alloc_array(cx, count, s->item_size);
 
-    for (size_t i = 0; i < count && s->init != NULL; i++)
-        s->init(items + i * s->item_size);
+    for (size_t i = 0; i < count * s->n_fields; i++) {
+        const struct field *f = &s->fields[i % s->n_fields];
+        if (f->kind == NUMBER)
+            *(double *)(items + i / s->n_fields * s->item_size + f->at) = (double)NAN;
+    }
     memcpy((char *)m + s->items_at, &items, sizeof items);
     *(size_t *)((char *)m + s->count_at) = count;
     return items;
@@ -284,25 +271,12 @@ static const char *const *read_texts(const struct nuc_json *j, size_t *count)
     return texts;
 }
 
-static int read_word(const struct nuc_json *j, const char *const *words)
-{
-    const char *text = nuc_json_string(j);
-
-    for (int i = 0; words[i] != NULL; i++) {
-        if (strcmp(words[i], text) == 0)
-            return i;
-    }
-    nuc_json_fail(j, NUC_BAD_INPUT, "is not a word that belongs there");
-}
-
 static void read_field(const struct nuc_json *object, const struct field *f, char *item)
 {
-    struct nuc_json j = nuc_json_optional(object, f->key);
+    struct nuc_json j = f->kind == NUMBERS ? nuc_json_field(object, f->key) : nuc_json_optional(object, f->key);
     char *at = item + f->at;
 
-    if (!nuc_json_is_there(&j) && (f->kind == NUMBERS || f->kind == WORD))
-        nuc_json_fail(&j, NUC_BAD_INPUT, "the field is missing");
-    if (!nuc_json_is_there(&j))
+    if (!nuc_json_is_there(&j) && f->kind != WORD)
         return;
     switch (f->kind) {
     case TEXT: {
@@ -322,7 +296,7 @@ static void read_field(const struct nuc_json *object, const struct field *f, cha
         break;
     }
     case WORD:
-        *(int *)at = read_word(&j, f->words);
+        *(int *)at = nuc_json_word(object, f->key, f->words, -1);
         break;
     }
 }

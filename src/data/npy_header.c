@@ -90,7 +90,7 @@ static void read_descr(struct header_reader *r)
 
     for (size_t i = 0; i < sizeof descrs / sizeof descrs[0]; i++) {
         if (strcmp(descrs[i].descr, descr) == 0) {
-            r->header->dtype = descrs[i].dtype;
+            r->header->array.dtype = descrs[i].dtype;
             r->is_pair = descr[1] == 'c';
             r->has_descr = true;
             return;
@@ -111,7 +111,7 @@ static void read_shape(struct header_reader *r)
 {
     expect(r, '(');
     while (!take(r, ')')) {
-        if (r->header->rank == NUC_MAX_RANK)
+        if (r->header->array.rank == NUC_MAX_RANK)
             bad(r, "the array has too many dimensions");
         int64_t size = 0;
         skip_spaces(r);
@@ -123,7 +123,7 @@ static void read_shape(struct header_reader *r)
             size = size * 10 + (*r->p - '0');
         }
         take(r, 'L'); /* Python 2 wrote long integers so */
-        r->header->shape[r->header->rank++] = size;
+        r->header->array.shape[r->header->array.rank++] = size;
         if (!take(r, ',')) {
             expect(r, ')');
             break;
@@ -156,16 +156,16 @@ static void read_dictionary(struct header_reader *r)
     }
     if (!r->has_descr || !r->has_order || !r->has_shape)
         bad(r, "descr, fortran_order or shape is missing");
-    if (r->is_pair && (r->header->fortran_order || r->header->rank == NUC_MAX_RANK))
+    if (r->is_pair && (r->header->fortran_order || r->header->array.rank == NUC_MAX_RANK))
         bad(r, "complex numbers are read in C order, of 15 dimensions at most");
     if (r->is_pair)
-        r->header->shape[r->header->rank++] = 2;
+        r->header->array.shape[r->header->array.rank++] = 2;
 }
 
 struct nuc_npy_header nuc_parse_npy_header(struct nuc_context *cx, const char *where, struct nuc_span file,
                                            uint64_t size)
 {
-    struct nuc_npy_header header = {.rank = 0};
+    struct nuc_npy_header header = {.array = {.name = where}};
     struct header_reader r = {.cx = cx, .where = where, .header = &header};
     struct nuc_span text;
 
@@ -186,19 +186,21 @@ struct nuc_npy_header nuc_parse_npy_header(struct nuc_context *cx, const char *w
     r.end = r.p + text.size;
     read_dictionary(&r);
     /* The stated elements are in the file of `size` bytes. */
-    size_t bytes = nuc_dtype_size(header.dtype);
+    const struct nuc_array *a = &header.array;
+    size_t bytes = nuc_dtype_size(a->dtype);
     bool empty = false;
-    for (uint32_t i = 0; i < header.rank; i++) {
-        if (header.shape[i] > INT32_MAX)
+    for (uint32_t i = 0; i < a->rank; i++) {
+        if (a->shape[i] > INT32_MAX)
             bad(&r, "the shape is absurd");
-        if (header.shape[i] == 0)
+        if (a->shape[i] == 0)
             empty = true;
-        else if (!nuc_mul_size(bytes, (size_t)header.shape[i], &bytes))
+        else if (!nuc_mul_size(bytes, (size_t)a->shape[i], &bytes))
             bad(&r, "the shape is absurd");
     }
     if (!empty && bytes > size - header.data_offset)
         nuc_fail(cx, NUC_BAD_INPUT, "%s: the array has %zu bytes, the file %llu: it is cut short", where, bytes,
                  (unsigned long long)(size - header.data_offset));
+    header.array.data.size = empty ? 0 : bytes;
     return header;
 }
 

@@ -5,11 +5,9 @@
 #include "data/arrays.h"
 
 struct nuc_npy_header {
-    enum nuc_dtype dtype;
-    bool fortran_order; /* first dimension innermost */
-    uint32_t rank;
-    int64_t shape[NUC_MAX_RANK];
-    size_t data_offset; /* in the file */
+    struct nuc_array array; /* called as the file, of data the size alone */
+    bool fortran_order;     /* first dimension innermost */
+    size_t data_offset;     /* in the file */
 };
 
 /*

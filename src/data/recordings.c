@@ -58,7 +58,6 @@ struct nuc_dataset *nuc_dataset_of_recordings(struct nuc_context *cx, const char
 
     if (files == NULL)
         return NULL;
-    struct nuc_dataset *d = nuc_alloc(cx, sizeof *d);
     struct nuc_recording *all = nuc_alloc_array(cx, files->count, sizeof *all);
     for (size_t i = 0; i < files->count; i++) {
         const char *where = files->files[i];
@@ -71,17 +70,9 @@ struct nuc_dataset *nuc_dataset_of_recordings(struct nuc_context *cx, const char
             nuc_fail(cx, NUC_BAD_INPUT, "%s: is of other axes than %s: give recordings of one sensor", where,
                      all[0].path);
     }
-    *d =
-        (struct nuc_dataset){.cx = cx, .path = nuc_strdup(cx, path), .files = files, .found = files, .recordings = all};
-    const struct nuc_array labels = {
-        .name = "label",
-        .dtype = NUC_I64,
-        .rank = 1,
-        .shape = {(int64_t)d->files->count},
-        .data = {(const uint8_t *)d->files->labels, d->files->count * sizeof *d->files->labels},
-    };
-    if (d->files->labels != NULL)
-        d->arrays = (struct nuc_arrays){1, nuc_copy(d->cx, &labels, sizeof labels)};
+    struct nuc_dataset *d = nuc_dataset_of_files(cx, path, files);
+    d->found = files;
+    d->recordings = all;
     return d;
 }
 

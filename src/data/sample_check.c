@@ -21,9 +21,7 @@ struct nuc_sample_check *nuc_sample_check_new(struct nuc_dataset *samples)
 
     s->samples = samples;
     s->first = nuc_alloc_array(samples->cx, samples->n_inputs, sizeof(void *));
-    s->ranges = nuc_alloc_array(samples->cx, samples->n_inputs, sizeof *s->ranges);
-    for (size_t i = 0; i < samples->n_inputs; i++)
-        s->ranges[i] = (struct nuc_data_range){.least = (double)INFINITY, .most = -(double)INFINITY};
+    s->ranges = nuc_new_ranges(samples->cx, samples->n_inputs);
     return s;
 }
 

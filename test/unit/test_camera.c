@@ -102,14 +102,13 @@ static void scales_as_image_files(struct nuc_context *cx, void *arg)
         const struct nuc_image_format format = {
             .channels = 3, .width = sizes[i][2], .height = sizes[i][3], .fit = NUC_FIT_CROP};
         const struct nuc_pixels pixels = {height, width, 3, random_frame(cx, (size_t)width * height * 3)};
-        const struct nuc_scaler scaler = nuc_scaler_make(cx, height, width, &format);
         const size_t count = (size_t)format.width * format.height * 3;
         float *wanted = nuc_alloc_array(cx, count, sizeof *wanted);
         const struct nuc_camera *camera = camera_of(
             cx, nuc_format(cx, "{\"format\": \"rgb888\", \"width\": %u, \"height\": %u, \"crop\": \"center\"}",
                            (unsigned)width, (unsigned)height));
         const float *values = image_of(cx, camera, &(struct nuc_camera_input){format.width, format.height, false});
-        nuc_scale(&scaler, &pixels, &format, wanted);
+        nuc_scale(cx, &pixels, &format, wanted);
         for (size_t k = 0; k < count; k++)
             assert_true(fabsf(values[k] * 255 - wanted[k]) <= 1);
     }

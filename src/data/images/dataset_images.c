@@ -6,7 +6,6 @@
 #include "data/images/camera.h"
 #include "host/text.h"
 
-/* The class of each image, where the folder has classes, is the array 'label'. */
 struct nuc_dataset *nuc_dataset_of_images(struct nuc_context *cx, const char *path)
 {
     struct stat st;
@@ -17,18 +16,8 @@ struct nuc_dataset *nuc_dataset_of_images(struct nuc_context *cx, const char *pa
     if (images == NULL)
         nuc_fail(cx, NUC_BAD_INPUT,
                  "%s: the folder holds neither .npy files nor images (.png, .jpg) nor recordings (.wav, .csv)", path);
-    struct nuc_dataset *d = nuc_alloc(cx, sizeof *d);
-    *d = (struct nuc_dataset){.cx = cx, .path = nuc_strdup(cx, path), .images = images, .files = images};
-    if (images->labels == NULL)
-        return d;
-    const struct nuc_array labels = {
-        .name = "label",
-        .dtype = NUC_I64,
-        .rank = 1,
-        .shape = {(int64_t)images->count},
-        .data = {(const uint8_t *)images->labels, images->count * sizeof *images->labels},
-    };
-    d->arrays = (struct nuc_arrays){1, nuc_copy(cx, &labels, sizeof labels)};
+    struct nuc_dataset *d = nuc_dataset_of_files(cx, path, images);
+    d->images = images;
     return d;
 }
 

@@ -67,8 +67,7 @@ void nuc_decode_image(struct nuc_context *cx, const char *where, struct nuc_span
     file->bytes = bytes;
     const uint8_t *values = read_pixels(cx, where, format, file);
     struct nuc_pixels pixels = {file->height, file->width, format->channels, values};
-    struct nuc_scaler scaler = nuc_scaler_make(cx, file->height, file->width, format);
-    nuc_scale(&scaler, &pixels, format, out);
+    nuc_scale(cx, &pixels, format, out);
     for (uint32_t c = 0; c < format->channels; c++) {
         for (size_t i = 0; i < (size_t)format->height * format->width; i++, out++)
             *out = (*out / 255.0f - format->mean[c]) / format->std[c];
