@@ -1,7 +1,6 @@
 /* Where nodes run and why. */
 #include "driver/node_cycles.h"
 #include "driver/trials/explain_options.h"
-#include "driver/trials/explain_trials.h"
 #include "npu/target/target.h"
 
 struct nuc_explanation *nuc_explain_model(struct nuc_model *m, bool with_cycles, struct nuc_sample_source calibration)

@@ -146,8 +146,10 @@ static struct nuc_kernel_table kernels_for(struct nuc_context *cx, enum extent e
 static const struct nuc_backend idle = {
     .id = "NeutronBackend", .sizes = no_sizes, .load = load_nothing, .run = run_nothing};
 
-_Noreturn static void refuse(const struct nuc_job *j, enum nuc_status status, const struct nuc_detail *d)
+static void check(const struct nuc_job *j, enum nuc_status status, const struct nuc_detail *d)
 {
+    if (status == NUC_OK)
+        return;
     nuc_fail(j->c->cx, status == NUC_NO_MEMORY ? NUC_NO_MEMORY : NUC_UNSUPPORTED,
              "%s: %s%s%s%s%s: no kernel of the CPU takes this: convert its tensors to contiguous float32 ones with "
              "elements in "
@@ -155,12 +157,6 @@ _Noreturn static void refuse(const struct nuc_job *j, enum nuc_status status, co
              j->m->graph->file, d->where != NULL ? d->where : "", d->where != NULL ? ": " : "",
              d->message != NULL ? d->message : nuc_status_name(status), d->argument != NULL ? ": " : "",
              d->argument != NULL ? d->argument : "");
-}
-
-static void check(const struct nuc_job *j, enum nuc_status status, const struct nuc_detail *d)
-{
-    if (status != NUC_OK)
-        refuse(j, status, d);
 }
 
 static void rehearse(const struct nuc_job *j, enum extent extent)

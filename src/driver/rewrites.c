@@ -39,7 +39,7 @@ void nuc_check_rewrites(struct nuc_context *cx, const struct nuc_options *o)
         parse(cx, o->rewrites[i], &glob);
 }
 
-static bool make(struct nuc_graph *g, const struct nuc_options *o, uint32_t *counts, struct nuc_change_places *places)
+static void make(struct nuc_graph *g, const struct nuc_options *o, uint32_t *counts, struct nuc_change_places *places)
 {
     const struct nuc_meta *outputs = nuc_output_metas(g);
     uint32_t before = places->count;
@@ -50,11 +50,10 @@ static bool make(struct nuc_graph *g, const struct nuc_options *o, uint32_t *cou
         counts[i] += nuc_make_change(g, row, glob, places);
     }
     if (places->count == before)
-        return false;
+        return;
     nuc_expand(g);
     nuc_refresh_layouts(g);
     nuc_restore_output_orders(g, outputs);
-    return true;
 }
 
 void nuc_make_rewrites(struct nuc_job *j, bool recognized)

@@ -8,7 +8,6 @@
 #include "host/nearest.h"
 #include "host/text.h"
 #include "npu/target/target.h"
-#include "options/memories.h"
 #include "options/options.h"
 #include "quantize/precision.h"
 

@@ -128,7 +128,7 @@ void nuc_widen_model(struct nuc_job *j); /* trials/wide_values.c: what int8 is t
 
 void nuc_quantize_model(struct nuc_job *j); /* observers become quantize and dequantize nodes */
 bool nuc_is_to_stream(const struct nuc_job *j);
-void nuc_stream_model(struct nuc_job *j);     /* stream_stage.c: windows become hops */
+void nuc_stream_model(struct nuc_job *j);     /* windows become hops */
 void nuc_choose_dim_order(struct nuc_job *j); /* trials/dim_order_auto.c; inputs and weights lie in it */
 void nuc_decompose_model(struct nuc_job *j);  /* partition_stages.c: ATen to Edge */
 void nuc_settle_orders(struct nuc_job *j);    /* dim orders that tensors can have at run time */

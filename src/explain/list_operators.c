@@ -36,29 +36,17 @@ static void insert_sorted(enum nuc_op *ops, uint32_t count, enum nuc_op op, cons
     ops[count] = op;
 }
 
-/* The operators of a rule set by name, in the arena. */
+/* The operators of a rule set by name, NULL: those of archives, in the arena. */
 static const enum nuc_op *sorted_operators(struct nuc_context *cx, const struct nuc_support *s, uint32_t *count)
 {
     enum nuc_op *ops = nuc_alloc_array(cx, NUC_OP_COUNT, sizeof *ops);
 
     *count = 0;
     for (enum nuc_op op = 0; op < NUC_OP_COUNT; op++) {
-        if (row_of(s, op) != NULL)
-            insert_sorted(ops, (*count)++, op, short_name);
-    }
-    return ops;
-}
-
-/* The operators of archives, likewise. */
-static const enum nuc_op *sorted_archive_operators(struct nuc_context *cx, uint32_t *count)
-{
-    enum nuc_op *ops = nuc_alloc_array(cx, NUC_OP_COUNT, sizeof *ops);
-
-    *count = 0;
-    for (enum nuc_op op = 0; op < NUC_OP_COUNT; op++) {
-        if (nuc_op_in_dialect(op, NUC_ATEN) &&
-            (strncmp(archive_name(op), "aten.", 5) == 0 || strncmp(archive_name(op), "torchvision.", 12) == 0))
-            insert_sorted(ops, (*count)++, op, archive_name);
+        if (s != NULL ? row_of(s, op) != NULL
+                      : nuc_op_in_dialect(op, NUC_ATEN) && (strncmp(archive_name(op), "aten.", 5) == 0 ||
+                                                            strncmp(archive_name(op), "torchvision.", 12) == 0))
+            insert_sorted(ops, (*count)++, op, s != NULL ? short_name : archive_name);
     }
     return ops;
 }
@@ -74,39 +62,59 @@ static const char *what_runs(struct nuc_context *cx, struct nuc_runs_on r)
                       r.int8 ? "int8" : "", r.int8 && r.real ? ", " : "", r.real ? "float" : "");
 }
 
-/* The sentences of two lists of rules, after `first` when it is not NULL; "" when there are none. */
-static const char *join(struct nuc_context *cx, const char *first, const struct nuc_support_rule *one,
-                        const struct nuc_support_rule *other, const char *separator)
+/* Sentence `i` of what has to hold of a node, or in its partition; NULL: there are no more. */
+static const char *rule_at(const struct nuc_support_row *row, bool in_partition, size_t i)
 {
-    const struct nuc_support_rule *const lists[] = {one, other};
+    const struct nuc_support_rule *const lists[] = {in_partition ? row->partition : row->ir,
+                                                    in_partition ? NULL : row->target};
+
+    if (!in_partition && row->channels_first && i-- == 0)
+        return CHANNELS_FIRST;
+    for (size_t k = 0; k < 2; k++) {
+        for (const struct nuc_support_rule *r = lists[k]; r != NULL && r->text != NULL; r++) {
+            if (i-- == 0)
+                return r->text;
+        }
+    }
+    return NULL;
+}
+
+static void add_rules(struct nuc_text *out, const struct nuc_support_row *row, bool in_partition, const char *separator)
+{
+    const char *text;
+
+    for (size_t i = 0; (text = rule_at(row, in_partition, i)) != NULL; i++)
+        nuc_text_addf(out, "%s%s", out->length > 0 ? separator : "", text);
+}
+
+static const char *all_rules(struct nuc_context *cx, const struct nuc_support_row *row, const char *separator)
+{
     struct nuc_text out = {.cx = cx};
 
-    nuc_text_addf(&out, "%s", first != NULL ? first : "");
-    for (size_t i = 0; i < 2; i++) {
-        for (const struct nuc_support_rule *r = lists[i]; r != NULL && r->text != NULL; r++)
-            nuc_text_addf(&out, "%s%s", out.length > 0 ? separator : "", r->text);
-    }
+    add_rules(&out, row, false, separator);
+    add_rules(&out, row, true, separator);
     return nuc_text_string(&out);
 }
 
-/* What has to hold of the node itself. */
-static const char *node_rules(struct nuc_context *cx, const struct nuc_support_row *row, const char *separator)
-{
-    return join(cx, row->channels_first ? CHANNELS_FIRST : NULL, row->ir, row->target, separator);
-}
-
-static void add_archive_operators(struct nuc_text *out, const struct nuc_support *s, nuc_runs_on_fn *runs_on)
+/* A line for each operator of archives: its name and what runs it. */
+static void add_archive_operators(struct nuc_text *out, const struct nuc_support *s, nuc_runs_on_fn *runs_on,
+                                  bool is_table)
 {
     uint32_t count;
-    const enum nuc_op *ops = sorted_archive_operators(out->cx, &count);
+    const enum nuc_op *ops = sorted_operators(out->cx, NULL, &count);
 
-    nuc_text_addf(out,
-                  "%u operators of torch.export archives, and what runs them where their arguments\n"
-                  "allow it: the NPU; int8 kernels or tables of the CPU; float kernels of\n"
-                  "the CPU; others that express them; nothing.\n\n",
-                  count);
-    for (uint32_t i = 0; i < count; i++)
-        nuc_text_addf(out, "%-57s %s\n", archive_name(ops[i]), what_runs(out->cx, runs_on(out->cx, s, ops[i])));
+    if (is_table)
+        nuc_text_addf(out, "| Operator | Runs on |\n|---|---|\n");
+    else
+        nuc_text_addf(out,
+                      "%u operators of torch.export archives, and what runs them where their arguments\n"
+                      "allow it: the NPU; int8 kernels or tables of the CPU; float kernels of\n"
+                      "the CPU; others that express them; nothing.\n\n",
+                      count);
+    for (uint32_t i = 0; i < count; i++) {
+        const char *runs = what_runs(out->cx, runs_on(out->cx, s, ops[i]));
+        nuc_text_addf(out, is_table ? "| `%s` | %s |\n" : "%-57s %s\n", archive_name(ops[i]), runs);
+    }
 }
 
 const char *nuc_operators_text(struct nuc_context *cx, const struct nuc_support *s, nuc_runs_on_fn *runs_on)
@@ -115,15 +123,13 @@ const char *nuc_operators_text(struct nuc_context *cx, const struct nuc_support 
     const enum nuc_op *ops = sorted_operators(cx, s, &count);
     struct nuc_text out = {.cx = cx};
 
-    add_archive_operators(&out, s, runs_on);
+    add_archive_operators(&out, s, runs_on, false);
     if (s->target->npu_name == NULL)
         nuc_text_addf(&out, "\n%s has no NPU.\n", s->target->name);
     else
         nuc_text_addf(&out, "\n%u operators of %s in the rules of %s\n", count, s->target->name, s->flavor->name);
     for (uint32_t i = 0; i < count; i++) {
-        const struct nuc_support_row *row = nuc_support_row(s, ops[i]);
-        const char *own = node_rules(cx, row, "\n  ");
-        const char *all = join(cx, *own != '\0' ? own : NULL, row->partition, NULL, "\n  ");
+        const char *all = all_rules(cx, nuc_support_row(s, ops[i]), "\n  ");
         nuc_text_addf(&out, "\n%s\n%s%s%s", short_name(ops[i]), *all != '\0' ? "  " : "", all,
                       *all != '\0' ? "\n" : "");
     }
@@ -167,11 +173,8 @@ static void add_operator(struct nuc_text *out, const struct nuc_support *s, nuc_
         }
         nuc_text_addf(out, "\n");
     }
-    if (row == NULL)
-        return;
-    const char *own = node_rules(out->cx, row, "\n    ");
-    nuc_text_addf(out, "  rules of %s:\n    %s\n", s->flavor->name,
-                  join(out->cx, *own != '\0' ? own : NULL, row->partition, NULL, "\n    "));
+    if (row != NULL)
+        nuc_text_addf(out, "  rules of %s:\n    %s\n", s->flavor->name, all_rules(out->cx, row, "\n    "));
 }
 
 /* Whether an operator's name is `name`, which leaves out dialect or overload or both. */
@@ -200,7 +203,7 @@ const char *nuc_operator_text(struct nuc_context *cx, const struct nuc_support *
     struct nuc_known_ops none = {.of = {{.name = NULL}}};
     enum nuc_op alias = nuc_pt2_find_op(&none, name).op;
     uint32_t count;
-    const enum nuc_op *ops = sorted_archive_operators(cx, &count);
+    const enum nuc_op *ops = sorted_operators(cx, NULL, &count);
     struct nuc_text out = {.cx = cx};
 
     for (uint32_t i = 0; i < count; i++) {
@@ -212,16 +215,6 @@ const char *nuc_operator_text(struct nuc_context *cx, const struct nuc_support *
         nuc_fail(cx, NUC_BAD_USAGE, "no operator is named '%s'%s: 'nucleon ops' lists them", name,
                  nuc_did_you_mean(cx, name, archive_name_at, NULL));
     return nuc_text_string(&out);
-}
-
-static void add_archive_table(struct nuc_text *out, const struct nuc_support *s, nuc_runs_on_fn *runs_on)
-{
-    uint32_t count;
-    const enum nuc_op *ops = sorted_archive_operators(out->cx, &count);
-
-    nuc_text_addf(out, "| Operator | Runs on |\n|---|---|\n");
-    for (uint32_t i = 0; i < count; i++)
-        nuc_text_addf(out, "| `%s` | %s |\n", archive_name(ops[i]), what_runs(out->cx, runs_on(out->cx, s, ops[i])));
 }
 
 const char *nuc_operators_markdown(struct nuc_context *cx, nuc_runs_on_fn *runs_on)
@@ -238,7 +231,7 @@ const char *nuc_operators_markdown(struct nuc_context *cx, nuc_runs_on_fn *runs_
                   "float: a float\nkernel of the CPU. others: expressed by operators of this list. nothing: gone "
                   "before anything runs.\n`.complex`: on complex numbers, which are two values each, whatever overload "
                   "torch has.\n\n");
-    add_archive_table(&out, &newest, runs_on);
+    add_archive_operators(&out, &newest, runs_on, true);
     nuc_text_addf(&out,
                   "\n# Rules of the NPU\n\nNames are those of the Edge dialect, which `nucleon explain` prints next "
                   "to the line of Python they come from. An\noperator runs on the NPU when it stands between "
@@ -253,10 +246,12 @@ const char *nuc_operators_markdown(struct nuc_context *cx, nuc_runs_on_fn *runs_
                       s.flavor->name, s.flavor->description, count);
         for (uint32_t k = 0; k < count; k++) {
             const struct nuc_support_row *row = nuc_support_row(&s, ops[k]);
-            const char *own = node_rules(cx, row, "; ");
-            const char *partition = join(cx, NULL, row->partition, NULL, "; ");
-            nuc_text_addf(&out, "| `%s` | %s | %s |\n", short_name(ops[k]), *own != '\0' ? own : "-",
-                          *partition != '\0' ? partition : "-");
+            struct nuc_text own = {.cx = cx}, partition = {.cx = cx};
+            add_rules(&own, row, false, "; ");
+            add_rules(&partition, row, true, "; ");
+            nuc_text_addf(&out, "| `%s` | %s | %s |\n", short_name(ops[k]),
+                          own.length > 0 ? nuc_text_string(&own) : "-",
+                          partition.length > 0 ? nuc_text_string(&partition) : "-");
         }
     }
     return nuc_text_string(&out);
@@ -264,25 +259,21 @@ const char *nuc_operators_markdown(struct nuc_context *cx, nuc_runs_on_fn *runs_
 
 /* ---- JSON ---- */
 
-static void put_rules(struct nuc_context *cx, json_t *to, const char *key, const char *first,
-                      const struct nuc_support_rule *one, const struct nuc_support_rule *other)
+static void put_rules(struct nuc_context *cx, json_t *to, const char *key, const struct nuc_support_row *row,
+                      bool in_partition)
 {
-    const struct nuc_support_rule *const lists[] = {one, other};
     json_t *list = nuc_put_array(cx, to, key);
+    const char *text;
 
-    if (first != NULL)
-        nuc_put_text(cx, list, NULL, first);
-    for (size_t i = 0; i < 2; i++) {
-        for (const struct nuc_support_rule *r = lists[i]; r != NULL && r->text != NULL; r++)
-            nuc_put_text(cx, list, NULL, r->text);
-    }
+    for (size_t i = 0; (text = rule_at(row, in_partition, i)) != NULL; i++)
+        nuc_put_text(cx, list, NULL, text);
 }
 
 static void put_archive_operators(struct nuc_context *cx, json_t *tree, const struct nuc_support *s,
                                   nuc_runs_on_fn *runs_on)
 {
     uint32_t count;
-    const enum nuc_op *ops = sorted_archive_operators(cx, &count);
+    const enum nuc_op *ops = sorted_operators(cx, NULL, &count);
     json_t *list = nuc_put_array(cx, tree, "archive_operators");
 
     for (uint32_t i = 0; i < count; i++) {
@@ -309,8 +300,8 @@ const char *nuc_operators_tree(struct nuc_context *cx, const struct nuc_support 
         const struct nuc_support_row *row = nuc_support_row(s, ops[i]);
         json_t *o = nuc_put_object(cx, list, NULL);
         nuc_put_text(cx, o, "operator", short_name(ops[i]));
-        put_rules(cx, o, "rules", row->channels_first ? CHANNELS_FIRST : NULL, row->ir, row->target);
-        put_rules(cx, o, "partition_rules", NULL, row->partition, NULL);
+        put_rules(cx, o, "rules", row, false);
+        put_rules(cx, o, "partition_rules", row, true);
     }
     return nuc_json_text(cx, tree);
 }

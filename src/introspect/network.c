@@ -3,7 +3,7 @@
 
 #include "driver/node_cycles.h"
 #include "driver/pipeline.h"
-#include "driver/trials/explain_trials.h"
+#include "driver/trials/explain_options.h"
 
 static void add_missed(struct nuc_network *net, const char *text)
 {

@@ -25,4 +25,15 @@ void nuc_option_assign(struct nuc_context *cx, const struct nuc_option_info *row
 const char *nuc_option_print(struct nuc_context *cx, const struct nuc_option_info *row, const struct nuc_options *o,
                              const struct nuc_options *from);
 
+/* What --memory gives. */
+struct nuc_memory_size {
+    const char *name; /* a C identifier of at most NUC_MEMORY_NAME characters */
+    uint64_t bytes;   /* at least 1 */
+};
+
+#define NUC_MEMORY_NAME 31
+
+/* "NAME=SIZE"; fails with NUC_BAD_USAGE where a text is not of that form, or a name comes twice. */
+const struct nuc_memory_size *nuc_memory_sizes(struct nuc_context *cx, const struct nuc_options *o);
+
 #endif

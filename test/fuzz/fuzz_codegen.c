@@ -21,7 +21,7 @@ static void check_text(const char *text)
 static void list_kernels(struct nuc_context *cx, void *arg)
 {
     const struct nuc_program_view *view = nuc_program_view_open(cx, "input", *(const struct nuc_span *)arg);
-    struct nuc_table_files files = nuc_kernel_tables(cx, &view, 1, "tables", "kernels");
+    struct nuc_table_files files = nuc_kernel_tables(cx, &view, 1, "tables", "kernels", "");
 
     check_text(files.header);
     check_text(files.source);

@@ -29,4 +29,11 @@ bool nuc_option_to_try(const struct nuc_trying *t, size_t index, struct nuc_opti
 void nuc_compare_placements(struct nuc_explanation *e, const struct nuc_model *quantized,
                             const struct nuc_partitions *partitions);
 
+/*
+ * Fills e->trials with options and changes of the source (explain_trials.c): each is made as the model itself was made,
+ * with the same samples, as far as the work of all of them is bounded. Changes of the source are tried where they are
+ * about operators on the CPU.
+ */
+void nuc_try_changes(const struct nuc_trying *t);
+
 #endif

@@ -1,4 +1,4 @@
-#include "driver/trials/explain_trials.h"
+#include "driver/trials/explain_options.h"
 
 #include <math.h>
 #include <string.h>

@@ -73,7 +73,7 @@ static void write_tables(struct nuc_context *cx, const char *const *paths, size_
         programs[i] = nuc_program_view_open(cx, paths[i], nuc_read_program(cx, paths[i]));
     const char *name = nuc_codegen_name(cx, output);
     struct nuc_table_files files = plan != NULL ? nuc_memory_plan(cx, programs, count, name, plan)
-                                                : nuc_kernel_tables(cx, programs, count, name, "kernels");
+                                                : nuc_kernel_tables(cx, programs, count, name, "kernels", "");
     const char *folder = nuc_format(cx, "%.*s", (int)(nuc_base_name(output) - output), output);
 
     nuc_write_text(cx, output, files.source);

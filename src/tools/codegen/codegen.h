@@ -40,11 +40,11 @@ struct nuc_table_files {
 
 /*
  * Tables for nuc_program_load() with what `count` programs call and nothing else; the header has constants of their
- * inputs and outputs, unless `command`, which makes them, is codegen. NUC_UNSUPPORTED when the runtime
- * lacks an operator or a backend, NUC_BAD_USAGE for a name as above.
+ * inputs and outputs, unless `command`, which makes them, is codegen, and `more` behind the tables. NUC_UNSUPPORTED
+ * when the runtime lacks an operator or a backend, NUC_BAD_USAGE for a name as above.
  */
 struct nuc_table_files nuc_kernel_tables(struct nuc_context *cx, const struct nuc_program_view *const *programs,
-                                         size_t count, const char *name, const char *command);
+                                         size_t count, const char *name, const char *command, const char *more);
 
 /*
  * The same tables, and memory for the programs when one runs after the other: planned and temporary memory is as large

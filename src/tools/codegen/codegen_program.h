@@ -69,10 +69,6 @@ void nuc_codegen_check_memory(struct nuc_context *cx, const char *file, const st
 /* The macro UPPER_IN_BANK of a bank: the section of its buffers. Nothing without a bank. */
 void nuc_codegen_bank(struct nuc_text *out, const char *upper, const char *bank);
 
-/* nuc_kernel_tables() for the comment "Made by nucleon COMMAND", with more text in the header. */
-struct nuc_table_files nuc_tables_with(struct nuc_context *cx, const struct nuc_program_view *const *programs,
-                                       size_t count, const char *name, const char *command, const char *more);
-
 /* Loads the program with host memory: file, metadata, decision, method and values. */
 void nuc_codegen_open(struct nuc_codegen *g);
 

@@ -176,8 +176,8 @@ static const char *source(struct nuc_context *cx, const char *name, const char *
     return nuc_text_string(&out);
 }
 
-struct nuc_table_files nuc_tables_with(struct nuc_context *cx, const struct nuc_program_view *const *programs,
-                                       size_t count, const char *name, const char *command, const char *more)
+struct nuc_table_files nuc_kernel_tables(struct nuc_context *cx, const struct nuc_program_view *const *programs,
+                                         size_t count, const char *name, const char *command, const char *more)
 {
     struct nuc_table_files files = {.header = NULL};
     struct used used = {.npu = false};
@@ -202,10 +202,4 @@ struct nuc_table_files nuc_tables_with(struct nuc_context *cx, const struct nuc_
         header(cx, name, command, nuc_format(cx, "%s%s", more, constants_of(cx, programs, count, name, !is_project)));
     files.source = source(cx, name, command, &files);
     return files;
-}
-
-struct nuc_table_files nuc_kernel_tables(struct nuc_context *cx, const struct nuc_program_view *const *programs,
-                                         size_t count, const char *name, const char *command)
-{
-    return nuc_tables_with(cx, programs, count, name, command, "");
 }

@@ -178,7 +178,7 @@ struct nuc_table_files nuc_memory_plan(struct nuc_context *cx, const struct nuc_
     info->temporary = p.temporary.bytes;
     for (size_t i = 0; i < count; i++)
         info->own += planned[i].states + planned[i].state;
-    struct nuc_table_files files = nuc_tables_with(cx, programs, count, name, "plan", header(&p, planned, count));
+    struct nuc_table_files files = nuc_kernel_tables(cx, programs, count, name, "plan", header(&p, planned, count));
     files.source = nuc_format(cx, "%s%s", files.source, source(&p));
     return files;
 }

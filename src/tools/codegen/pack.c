@@ -99,7 +99,7 @@ struct nuc_span nuc_make_package(struct nuc_context *cx, const struct nuc_progra
     set(&p, NUC_PACKAGE_CPU,
         add_text(&p, metadata != NULL && metadata->n_target > 0 && metadata->target->cpu != NULL ? metadata->target->cpu
                                                                                                  : ""));
-    struct nuc_table_files called = nuc_kernel_tables(cx, &view, 1, "package", "codegen");
+    struct nuc_table_files called = nuc_kernel_tables(cx, &view, 1, "package", "codegen", "");
     set(&p, NUC_PACKAGE_N_KERNELS, called.n_operators);
     set(&p, NUC_PACKAGE_N_BACKENDS, called.n_backends);
     set(&p, NUC_PACKAGE_NAMES, p.texts_at + p.texts.length);

@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include "nucleon/firmware.h"
+#include "nucleon/runner.h"
 
 #include "archive/file_kind.h"
 #include "archive/program_package.h"
@@ -13,10 +14,10 @@
 #include "data/metadata.h"
 #include "host/call.h"
 #include "host/file.h"
+#include "host/pieces.h"
 #include "host/text.h"
 #include "tools/codegen/codegen.h"
 #include "tools/project/project_files.h"
-#include "tools/project/samples.h"
 
 /* Boards that QEMU has, by their CPU; the first one for all others. */
 static const struct board {
@@ -41,8 +42,9 @@ struct project {
     const char *folder, *name;
     const struct board *board;
     const struct nuc_metadata *metadata; /* of the program; NULL: it has none */
-    struct nuc_project_run run;
-    struct bank banks[NUC_MAX_BANKS]; /* the arena, then what programs name */
+    struct nuc_pieces inputs, outputs;   /* per sample all of them, one after the other, as they lie in memory */
+    size_t n_inputs, n_outputs, states;  /* states: bytes of them */
+    struct bank banks[NUC_MAX_BANKS];    /* the arena, then what programs name */
     size_t n_banks, slot;
     struct nuc_text kept; /* files that are there and differ */
 };
@@ -91,11 +93,11 @@ static const char *value_of(const struct project *p, const char *key, size_t len
         {"BOARD", p->board->port},
         {"MACHINE", p->board->machine},
         {"UPPER", nuc_codegen_capitals(p->cx, p->name)},
-        {"INPUTS", nuc_format(p->cx, "%zu", p->run.n_inputs)},
-        {"OUTPUTS", nuc_format(p->cx, "%zu", p->run.n_outputs)},
-        {"INPUT_CASES", cases(p, "input", p->run.n_inputs)},
-        {"OUTPUT_CASES", cases(p, "output", p->run.n_outputs)},
-        {"STATES_BYTES", nuc_format(p->cx, "%zu", p->run.states)},
+        {"INPUTS", nuc_format(p->cx, "%zu", p->n_inputs)},
+        {"OUTPUTS", nuc_format(p->cx, "%zu", p->n_outputs)},
+        {"INPUT_CASES", cases(p, "input", p->n_inputs)},
+        {"OUTPUT_CASES", cases(p, "output", p->n_outputs)},
+        {"STATES_BYTES", nuc_format(p->cx, "%zu", p->states)},
         {"ARENA_BYTES", nuc_format(p->cx, "%zu", p->banks[0].bytes)},
         {"SLOT_BYTES", nuc_format(p->cx, "%zu", p->slot)},
         {"BANKS", banks(p)},
@@ -185,13 +187,74 @@ static void write_programs(struct project *p, const char *path, const char *cons
     }
     struct nuc_codegen_files code = nuc_generate_code(cx, path, views[0]->bytes, p->name);
     struct nuc_table_files tables =
-        nuc_kernel_tables(cx, views, n_others + 1, nuc_format(cx, "%s_tables", p->name), "codegen");
+        nuc_kernel_tables(cx, views, n_others + 1, nuc_format(cx, "%s_tables", p->name), "codegen", "");
     nuc_write_text(cx, nuc_format(cx, "%s.h", stem), code.header);
     nuc_write_text(cx, nuc_format(cx, "%s.c", stem), code.source);
     nuc_write_text(cx, nuc_format(cx, "%s_data.c", stem), code.data);
     nuc_write_text(cx, nuc_format(cx, "%s_tables.h", stem), tables.header);
     nuc_write_text(cx, nuc_format(cx, "%s_tables.c", stem), tables.source);
 }
+
+/* ---- samples, and what they give on the host ---- */
+
+static void keep(struct nuc_context *cx, const struct nuc_runner *runner, bool input, size_t count,
+                 struct nuc_pieces *pieces)
+{
+    for (size_t i = 0; i < count; i++) {
+        size_t bytes;
+        const void *raw = nuc_runner_raw(runner, input, i, &bytes);
+        nuc_add_piece(cx, pieces, (struct nuc_span){nuc_copy(cx, raw, bytes), bytes});
+    }
+}
+
+/* A buffer in logical order; the program's own have what is kept. */
+static void *buffer(struct nuc_context *cx, const struct nuc_runner *runner, bool input, size_t i)
+{
+    struct nuc_tensor_info info;
+
+    if ((input ? nuc_runner_input(runner, i, &info) : nuc_runner_output(runner, i, &info)) != NUC_OK)
+        nuc_fail(cx, NUC_UNSUPPORTED, "%s %zu is not a tensor: a project takes tensors alone",
+                 input ? "input" : "output", i);
+    return nuc_alloc(cx, info.bytes);
+}
+
+/* Over all of the data set at `data`; NULL: one sample of zeros. */
+static void run(struct project *p, struct nuc_compiler *c, const char *program, const char *data)
+{
+    struct nuc_context *cx = p->cx;
+    struct nuc_dataset *samples = NULL;
+    struct nuc_runner *runner;
+    size_t n_samples = 1;
+
+    nuc_check(cx, nuc_runner_open(c, program, NULL, &runner));
+    p->n_inputs = nuc_runner_n_inputs(runner);
+    p->n_outputs = nuc_runner_n_outputs(runner);
+    if (data != NULL) {
+        nuc_check(cx, nuc_dataset_open(c, data, &samples));
+        nuc_check(cx, nuc_runner_bind(runner, samples, NULL, &n_samples));
+    }
+    p->states = nuc_runner_states_size(runner);
+    const void **inputs = nuc_alloc_array(cx, p->n_inputs, sizeof *inputs);
+    void **outputs = nuc_alloc_array(cx, p->n_outputs, sizeof *outputs);
+    for (size_t i = 0; i < p->n_inputs; i++)
+        inputs[i] = buffer(cx, runner, true, i);
+    for (size_t i = 0; i < p->n_outputs; i++)
+        outputs[i] = buffer(cx, runner, false, i);
+    for (size_t k = 0; k < n_samples; k++) {
+        if (samples != NULL)
+            nuc_check(cx, nuc_dataset_sample(samples, k, inputs));
+        if (samples != NULL && k > 0 && nuc_dataset_begins(samples, k))
+            nuc_fail(cx, NUC_BAD_INPUT,
+                     "%s: has more than one sequence, and the project's main.c runs its samples as one: give one",
+                     data);
+        nuc_check(cx, nuc_runner_run(runner, inputs, outputs));
+        keep(cx, runner, true, p->n_inputs, &p->inputs);
+        keep(cx, runner, false, p->n_outputs, &p->outputs);
+    }
+    nuc_runner_close(runner);
+}
+
+/* ---- the project ---- */
 
 /* That of the program, which --target may only say once more. */
 static const struct board *board_for(const struct project *p, const char *path, const struct nuc_target_facts *target)
@@ -266,7 +329,7 @@ enum nuc_status nuc_write_project(struct nuc_compiler *c, const char *path, cons
         p.metadata = nuc_metadata_of(cx, nuc_program_view_open(cx, path, nuc_read_program(cx, path)));
         p.board = board_for(&p, path, &target);
         p.name = options != NULL && options->name != NULL ? options->name : nuc_codegen_name(cx, path);
-        nuc_project_run(c, path, options != NULL ? options->data : NULL, &p.run);
+        run(&p, c, path, options != NULL ? options->data : NULL);
         nuc_make_folder(cx, p.folder);
         make_folders(&p, "program/");
         write_programs(&p, path, options != NULL ? options->others : NULL, options != NULL ? options->n_others : 0);
@@ -277,8 +340,8 @@ enum nuc_status nuc_write_project(struct nuc_compiler *c, const char *path, cons
         if (p.kept.length > 0)
             nuc_warn(cx, "%s: kept as they are: %s; without them there, they are written", p.folder,
                      nuc_text_string(&p.kept));
-        nuc_write_pieces(cx, in_project(&p, "samples.bin"), &p.run.inputs);
-        nuc_write_pieces(cx, in_project(&p, "expected.bin"), &p.run.outputs);
+        nuc_write_pieces(cx, in_project(&p, "samples.bin"), &p.inputs);
+        nuc_write_pieces(cx, in_project(&p, "expected.bin"), &p.outputs);
     }
     return nuc_leave(&call);
 }
