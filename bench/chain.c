@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "data/npz_write.h"
+#include "data/arrays.h"
 #include "front/pt2/pt2_write.h"
 #include "graph_text/parse_graph.h"
 #include "host/file.h"

@@ -56,4 +56,12 @@ const struct nuc_array *nuc_find_array(const struct nuc_arrays *arrays, const ch
 /* One .npy file in memory; `where` names it in messages. Only Fortran order is copied. */
 struct nuc_array nuc_read_npy(struct nuc_context *cx, const char *where, struct nuc_span file);
 
+/* ---- named arrays as a NumPy archive (npz_write.c) ---- */
+
+/* Whether an array of that name would be a file outside of the archive's folder: "/x", "../x". */
+bool nuc_npz_leads_out(const char *name);
+
+/* Writes an uncompressed archive; the same arrays give the same bytes. bfloat16 has no counterpart and is refused. */
+void nuc_write_npz(struct nuc_context *cx, const char *path, const struct nuc_arrays *arrays);
+
 #endif

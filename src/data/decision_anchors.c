@@ -1,4 +1,4 @@
-#include "data/decision_anchors.h"
+#include "data/decision_json.h"
 
 #include <math.h>
 

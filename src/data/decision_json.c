@@ -5,7 +5,6 @@
 #include <string.h>
 
 #include "archive/json_build.h"
-#include "data/decision_anchors.h"
 #include "device/decision/bind.h"
 #include "host/file.h"
 #include "host/nearest.h"

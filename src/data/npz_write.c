@@ -1,4 +1,4 @@
-#include "data/npz_write.h"
+#include "data/arrays.h"
 
 #include <string.h>
 

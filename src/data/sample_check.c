@@ -1,4 +1,4 @@
-#include "data/sample_check.h"
+#include "data/dataset.h"
 
 #include <math.h>
 #include <string.h>

@@ -1,5 +1,5 @@
 /* From float model to quantized model: passes, observers, samples, quantize and dequantize nodes. */
-#include "data/sample_check.h"
+#include "data/dataset.h"
 #include "driver/model_metadata.h"
 #include "driver/stages.h"
 #include "npu/layout/orders.h"

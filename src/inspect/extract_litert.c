@@ -1,4 +1,4 @@
-#include "inspect/extract_litert.h"
+#include "inspect/inspect.h"
 
 #include "host/text.h"
 #include "npu/container/container.h"

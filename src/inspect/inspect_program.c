@@ -4,8 +4,8 @@
 #include "archive/json_build.h"
 #include "archive/program_view.h"
 #include "data/metadata.h"
+#include "inspect/inspect.h"
 #include "inspect/inspect_forms.h"
-#include "inspect/lint_program.h"
 
 /* The word of a kind in the tree, and its line in the text. */
 struct kind {

@@ -1,4 +1,4 @@
-#include "inspect/lint_program.h"
+#include "inspect/inspect.h"
 
 #include <string.h>
 

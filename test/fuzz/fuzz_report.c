@@ -8,9 +8,7 @@
 
 #include "back/profile/profile.h"
 #include "fuzz_support.h"
-#include "inspect/extract_litert.h"
 #include "inspect/inspect.h"
-#include "inspect/lint_program.h"
 #include "npu/container/container.h"
 
 #define MEMORY ((size_t)256 << 20)

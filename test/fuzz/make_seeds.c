@@ -13,7 +13,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "data/npz_write.h"
+#include "data/arrays.h"
 #include "differential/random_graph.h"
 #include "driver/driver.h"
 #include "driver/lowered.h"

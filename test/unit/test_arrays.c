@@ -7,7 +7,6 @@
 
 #include "archive/zip.h"
 #include "data/arrays.h"
-#include "data/npz_write.h"
 #include "host/file.h"
 
 /* A version-1 file with that dictionary, padded so that `data` is aligned to 64 bytes. */

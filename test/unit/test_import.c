@@ -6,7 +6,7 @@
 
 #include "archive/zip.h"
 #include "archive/zip_write.h"
-#include "data/npz_write.h"
+#include "data/arrays.h"
 #include "front/pt2/pt2.h"
 #include "host/file.h"
 #include "ir/obstacles.h"

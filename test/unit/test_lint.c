@@ -1,7 +1,7 @@
 /* What inspection says of programs ExecuTorch's runtime would refuse. */
 #include "device/base/microcode.h"
 #include "host/flatbuilder.h"
-#include "inspect/lint_program.h"
+#include "inspect/inspect.h"
 #include "npu/container/payload.h"
 #include "program_graphs.h"
 

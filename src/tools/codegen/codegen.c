@@ -410,7 +410,7 @@ struct nuc_codegen_files nuc_generate_code(struct nuc_context *cx, const char *f
     nuc_codegen_check_name(cx, name);
     nuc_codegen_load(&g);
     nuc_codegen_values(&g, &values);
-    nuc_codegen_find_pushed(&g);
+    g.is_pushed = nuc_codegen_is_pushed(&g);
     files.header = header(&g);
     files.source = source(&g, nuc_text_string(&values));
     files.data = data(&g);

@@ -104,8 +104,10 @@ static enum nuc_dtype input_type(const struct nuc_codegen *g)
  * Samples of a sensor are pushed where there is one input, which is a stream's, or where decisions are over time: real
  * values, or int16 as they come for a front end.
  */
-static bool is_pushed(const struct nuc_codegen *g, const struct nuc_decision_rule *d)
+bool nuc_codegen_is_pushed(const struct nuc_codegen *g)
 {
+    const struct nuc_decision_rule *d = g->decision;
+
     if (g->method->inputs.count != 1)
         return false;
     const enum nuc_dtype type = input_type(g);
@@ -120,11 +122,6 @@ static bool is_pushed(const struct nuc_codegen *g, const struct nuc_decision_rul
 static const char *pushed_type(const struct nuc_codegen *g)
 {
     return input_type(g) == NUC_I16 ? "int16_t" : "float";
-}
-
-void nuc_codegen_find_pushed(struct nuc_codegen *g)
-{
-    g->is_pushed = is_pushed(g, g->decision);
 }
 
 void nuc_codegen_decision_header(const struct nuc_codegen *g, struct nuc_text *out)

@@ -94,14 +94,6 @@ void nuc_codegen_values(struct nuc_codegen *g, struct nuc_text *out);
 
 struct nuc_selftest;
 
-/* Where the payloads of delegates are in the image: arrays of generated C, or in the program file. */
-struct nuc_selftest_image {
-    const char *name;
-    bool is_c;
-    uint32_t n_places, *place_of; /* by delegate of the method: number of its array */
-    size_t *payload_at;           /* and offset in the file */
-};
-
 /* NAME_selftest as C, for a program in generated C or for the program file. */
 const char *nuc_selftest_tables(struct nuc_context *cx, const struct nuc_program_view *view,
                                 const struct nuc_selftest *t, const char *name, bool is_c);
@@ -116,7 +108,7 @@ void nuc_codegen_facts(const struct nuc_codegen *g, struct nuc_text *out, bool i
 void nuc_codegen_preparation(const struct nuc_codegen *g, struct nuc_text *out);
 
 /* Whether samples are pushed, once states are known. */
-void nuc_codegen_find_pushed(struct nuc_codegen *g);
+bool nuc_codegen_is_pushed(const struct nuc_codegen *g);
 void nuc_codegen_decision_header(const struct nuc_codegen *g, struct nuc_text *out);
 
 /* What the functions of a program refer to, and the functions. */

@@ -1,4 +1,6 @@
 /* What a self-test on the device compares with, as C (nucleon/selftest.h). */
+#include <string.h>
+
 #include "nucleon/selftest.h"
 
 #include "tools/codegen/codegen_program.h"
@@ -40,22 +42,19 @@ static void add_cases(struct nuc_text *out, const struct nuc_selftest *t)
     nuc_text_addf(out, "0};\n\n");
 }
 
-/* Where the delegates' payloads are. */
-static void find_payloads(struct nuc_context *cx, const struct nuc_program_view *view, const struct nuc_selftest *t,
-                          struct nuc_selftest_image *image)
+/* By delegate of the method: the number of its payload's array in generated C, of which there are as many. */
+static uint32_t *find_places(struct nuc_context *cx, const struct nuc_view_method *m, const struct nuc_selftest *t,
+                             uint32_t *count)
 {
-    const struct nuc_view_method *m = view->methods;
+    uint32_t *place_of = nuc_alloc_array(cx, (size_t)m->n_delegates + 1, sizeof *place_of);
 
-    image->payload_at = nuc_alloc_array(cx, (size_t)m->n_delegates + 1, sizeof *image->payload_at);
-    image->place_of = nuc_alloc_array(cx, (size_t)m->n_delegates + 1, sizeof *image->place_of);
-    for (uint32_t i = 0; i < m->n_delegates; i++) {
-        image->payload_at[i] = (size_t)(m->delegates[i].data.data - view->bytes.data);
-        image->place_of[i] = UINT32_MAX;
-    }
+    *count = 0;
+    memset(place_of, 0xff, m->n_delegates * sizeof *place_of);
     for (uint32_t i = 0; i < t->n_blocks; i++) { /* which are in the order of the calls */
-        if (image->place_of[t->blocks[i].payload] == UINT32_MAX)
-            image->place_of[t->blocks[i].payload] = image->n_places++;
+        if (place_of[t->blocks[i].payload] == UINT32_MAX)
+            place_of[t->blocks[i].payload] = (*count)++;
     }
+    return place_of;
 }
 
 /* How generated C gets the inputs of a case. */
@@ -75,10 +74,11 @@ static void add_giver(struct nuc_text *out, const struct nuc_selftest *t, const 
 const char *nuc_selftest_tables(struct nuc_context *cx, const struct nuc_program_view *view,
                                 const struct nuc_selftest *t, const char *name, bool is_c)
 {
-    struct nuc_selftest_image image = {.name = name, .is_c = is_c};
+    const struct nuc_view_method *m = view->methods;
     struct nuc_text out = {.cx = cx};
+    uint32_t n_places;
+    const uint32_t *place_of = find_places(cx, m, t, &n_places);
 
-    find_payloads(cx, view, t, &image);
     nuc_text_addf(&out,
                   "/* Made by nucleon of a bundled program: what a self-test on the device compares with. */\n"
                   "#include \"nucleon/selftest.h\"\n\n%2$sextern const struct nuc_selftest %1$s_selftest;\n\n",
@@ -99,19 +99,19 @@ const char *nuc_selftest_tables(struct nuc_context *cx, const struct nuc_program
     nuc_text_addf(&out, "static const struct nuc_selftest_block blocks[] = {\n");
     for (uint32_t i = 0; i < t->n_blocks; i++) {
         const struct nuc_selftest_block *b = &t->blocks[i];
-        nuc_text_addf(&out, "    {%u, %u, 0x%08x, %u, %u},\n",
-                      b->at + (image.is_c ? 0 : (unsigned)image.payload_at[b->payload]), b->size, b->sum, b->node,
-                      image.is_c ? image.place_of[b->payload] : 0);
+        const size_t payload_at = (size_t)(m->delegates[b->payload].data.data - view->bytes.data);
+        nuc_text_addf(&out, "    {%u, %u, 0x%08x, %u, %u},\n", b->at + (is_c ? 0 : (unsigned)payload_at), b->size,
+                      b->sum, b->node, is_c ? place_of[b->payload] : 0);
     }
     nuc_text_addf(&out, "    {0, 0, 0, 0, 0},\n};\n\n");
-    for (uint32_t i = 0; image.is_c && i < image.n_places; i++)
-        nuc_text_addf(&out, "extern const uint8_t %s_payload%u[];\n", image.name, i);
-    if (image.is_c)
-        nuc_text_addf(&out, "static const uint8_t *const payloads[] = {");
-    for (uint32_t i = 0; image.is_c && i < image.n_places; i++)
-        nuc_text_addf(&out, "%s_payload%u, ", image.name, i);
-    if (image.is_c)
-        nuc_text_addf(&out, "NULL};\n\n");
+    if (is_c) {
+        struct nuc_text payloads = {.cx = cx};
+        for (uint32_t i = 0; i < n_places; i++) {
+            nuc_text_addf(&out, "extern const uint8_t %s_payload%u[];\n", name, i);
+            nuc_text_addf(&payloads, "%s_payload%u, ", name, i);
+        }
+        nuc_text_addf(&out, "static const uint8_t *const payloads[] = {%sNULL};\n\n", nuc_text_string(&payloads));
+    }
     add_cases(&out, t);
     if (is_c)
         add_giver(&out, t, name);
