@@ -6,7 +6,6 @@
 
 #include "archive/json.h"
 #include "data/dataset.h"
-#include "data/folder.h"
 #include "host/file.h"
 #include "host/limits.h"
 #include "host/text.h"

@@ -30,27 +30,15 @@ void nuc_stream_model(struct nuc_job *j)
     const struct nuc_stream_option o = nuc_stream_option(cx, j->m->settings->o.stream);
     struct nuc_graph *g = nuc_graph_copy(j->m->graph);
     struct nuc_stream_report *report = nuc_alloc(cx, sizeof *report);
-    struct nuc_stream_result r;
 
-    nuc_stream_graph(g, graph_axis(j->m, o.axis), o.hop, &r);
-    *report = (struct nuc_stream_report){
-        .hop = r.hop,
-        .window = r.whole,
-        .latency = r.latency,
-        .ring_bytes = r.ring_bytes,
-        .macs = r.products,
-        .window_macs = r.whole_products,
-        .window_from = r.window_from,
-        .overhang = r.overhang,
-        .looks_back = r.looks_back,
-    };
+    nuc_stream_graph(g, graph_axis(j->m, o.axis), o.hop, report);
     j->m = nuc_model_after(j->m, g);
     j->m->stream = report;
-    if (r.overhang > 0)
+    if (report->overhang > 0)
         nuc_warn(cx,
                  "%s: --stream: %s is computed of windows at whose ends layers see %lld frames that the network pads: "
                  "its results are not those of the network",
-                 g->file, r.window_from, (long long)r.overhang);
+                 g->file, report->window_from, (long long)report->overhang);
 }
 
 /* ---- orders ---- */

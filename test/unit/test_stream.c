@@ -103,7 +103,7 @@ static uint32_t axis_that_differs(const struct nuc_meta *a, const struct nuc_met
  * sees none. Returns how many were compared.
  */
 static int64_t compare(const char *name, struct nuc_graph *before, struct nuc_graph *after,
-                       const struct nuc_stream_result *r, uint32_t in_axis)
+                       const struct nuc_stream_report *r, uint32_t in_axis)
 {
     const struct nuc_node *input = before->first;
     while (!nuc_is_user_input(input))
@@ -146,7 +146,7 @@ static void check_case(struct nuc_context *cx, void *arg)
     struct text_case *c = arg;
     char *option = split_at(c->name, ": "), *after = split_at(c->lines, "=>");
     long axis = 0, hop = 0;
-    struct nuc_stream_result r;
+    struct nuc_stream_report r;
 
     assert_non_null(option);
     assert_true(sscanf(option, "%ld:%ld", &axis, &hop) >= 1);
@@ -168,7 +168,7 @@ static void fail_case(struct nuc_context *cx, void *arg)
     struct text_case *c = arg;
     char *option = split_at(c->name, ": ");
     long axis = 0, hop = 0;
-    struct nuc_stream_result r;
+    struct nuc_stream_report r;
 
     assert_true(option != NULL && sscanf(option, "%ld:%ld", &axis, &hop) >= 1);
     nuc_stream_graph(parse_quantized(cx, c->lines), axis, hop, &r);
@@ -376,14 +376,14 @@ static void stream_random(struct nuc_context *cx, bool is_quantized)
         struct net n = {.g = g, .output = nuc_output_node(g), .seed = i + 1, .quantized = is_quantized, .rate = 1};
         struct nuc_node *x = quantized(&n, node_of(g, "x"));
         uint32_t layers = 2 + random_below(&n.seed, 5);
-        struct nuc_stream_result least, r;
+        struct nuc_stream_report r;
         for (uint32_t k = 0; k < layers; k++)
             x = add_layer(&n, x);
         nuc_set_arg_nodes(n.output, g, 0, &x, 1);
         nuc_graph_verify(g, "random");
         struct nuc_graph *after = nuc_graph_copy(g);
-        nuc_stream_graph(nuc_graph_copy(g), -1, 0, &least);
-        nuc_stream_graph(after, 2, least.multiple * (1 + random_below(&n.seed, 4)), &r);
+        const int64_t least = nuc_stream_graph(nuc_graph_copy(g), -1, 0, &r);
+        nuc_stream_graph(after, 2, least * (1 + random_below(&n.seed, 4)), &r);
         nuc_graph_verify(after, "stream");
         assert_null(r.window_from);
         compared += compare(nuc_format(cx, "network %u", i), g, after, &r, 2);

@@ -447,7 +447,7 @@ static double products_of(const struct nuc_graph *g)
 }
 
 /* What every result is: frames of a hop, or of a window that has no axis of time left. */
-static void check_results(const struct nuc_stream_plan *p, uint32_t axis, struct nuc_stream_result *out)
+static void check_results(const struct nuc_stream_plan *p, uint32_t axis, struct nuc_stream_report *out)
 {
     struct nuc_graph *g = p->g;
     const struct nuc_arg *values = &nuc_output_node(g)->args[NUC_ARG(OUTPUT, values)];
@@ -497,19 +497,18 @@ static const struct nuc_node *check_input(struct nuc_graph *g, int64_t *axis, in
     return input;
 }
 
-void nuc_stream_graph(struct nuc_graph *g, int64_t axis, int64_t hop, struct nuc_stream_result *out)
+int64_t nuc_stream_graph(struct nuc_graph *g, int64_t axis, int64_t hop, struct nuc_stream_report *out)
 {
     const struct nuc_node *input = check_input(g, &axis, hop);
 
-    *out = (struct nuc_stream_result){.whole = input->vals[0].sizes[axis], .whole_products = products_of(g)};
+    *out = (struct nuc_stream_report){.window = input->vals[0].sizes[axis], .window_macs = products_of(g)};
     struct rings r = {.g = g, .plan = nuc_plan_stream(g, (uint32_t)axis, hop)};
     const struct nuc_stream_plan *p = r.plan;
     uint32_t at = 0;
 
     out->hop = p->hop;
-    out->multiple = p->multiple;
     check_results(p, (uint32_t)axis, out);
-    out->overhang = p->span > out->whole ? p->span - out->whole : 0;
+    out->overhang = p->span > out->window ? p->span - out->window : 0;
     out->looks_back = p->looks_back;
     r.rings = nuc_alloc_array(g->cx, p->n_needs, sizeof *r.rings);
     for (uint32_t i = 0; i < p->n_needs; i++) {
@@ -550,10 +549,11 @@ void nuc_stream_graph(struct nuc_graph *g, int64_t axis, int64_t hop, struct nuc
     nuc_set_arg_nodes(output, g, NUC_ARG(OUTPUT, values), all, values->count + r.n_states);
     nuc_remove_dead(g);
     out->ring_bytes = r.bytes;
-    out->products = products_of(g);
-    if (out->window_from != NULL && out->whole_products > 0 && out->products >= out->whole_products)
+    out->macs = products_of(g);
+    if (out->window_from != NULL && out->window_macs > 0 && out->macs >= out->window_macs)
         nuc_fail(g->cx, NUC_UNSUPPORTED,
                  "%s: --stream %lld: %s reads the axis as a whole, and nothing in front of it is saved by a stream: "
                  "compile the network without --stream",
                  g->file, (long long)axis, out->window_from);
+    return p->multiple;
 }

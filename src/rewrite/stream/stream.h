@@ -12,6 +12,7 @@
 
 #include "ir/axis_map.h"
 #include "ir/graph.h"
+#include "nucleon/compile.h"
 
 enum nuc_track_kind {
     NUC_TRACK_STILL,  /* does not follow the stream */
@@ -57,18 +58,6 @@ struct nuc_stream_plan {
     struct nuc_stream_need *needs;
 };
 
-/* What became of a graph. */
-struct nuc_stream_result {
-    int64_t hop, multiple;           /* frames of the input, and what hops have to be a multiple of */
-    int64_t whole;                   /* frames of the network's window */
-    int64_t latency;                 /* frames of the input that results come later than in the whole network */
-    const char *window_from;         /* the operator from which on whole windows are computed; NULL: none */
-    int64_t overhang;                /* frames of the input by which windows are longer than the network's */
-    bool looks_back;                 /* from the second window on, layers see frames where the network has padding */
-    size_t ring_bytes;               /* of the states, in the types that the graph has for them */
-    double products, whole_products; /* multiply-accumulates of a hop, and of the network over its window */
-};
-
 /* Follows dimension `axis` of the first input, and of inputs of the same size there. */
 struct nuc_stream_plan *nuc_plan_stream(struct nuc_graph *g, uint32_t axis, int64_t hop);
 
@@ -78,8 +67,8 @@ struct nuc_node *nuc_stream_operand(const struct nuc_node *node, uint32_t arg, u
 /*
  * Rewrites a graph of the ATen dialect, float or with quantize nodes. `axis` counts from the end where it is negative;
  * hop 0 is the least that goes. Fails with NUC_BAD_USAGE where axis or hop cannot be, and with NUC_UNSUPPORTED naming
- * the operator that does not allow it.
+ * the operator that does not allow it. Returns what hops have to be a multiple of.
  */
-void nuc_stream_graph(struct nuc_graph *g, int64_t axis, int64_t hop, struct nuc_stream_result *out);
+int64_t nuc_stream_graph(struct nuc_graph *g, int64_t axis, int64_t hop, struct nuc_stream_report *out);
 
 #endif

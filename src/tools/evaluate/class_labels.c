@@ -145,11 +145,27 @@ static void check_range(const struct nuc_scoring *s, const struct nuc_scored_out
              (long long)classes - 1, (long long)o->labels[bad]);
 }
 
-static void keep_classes(const struct nuc_scoring *s, struct nuc_scored_output *o, const struct nuc_array_info *a,
-                         bool one_hot)
+/* ---- which task the labels make of an output ---- */
+
+/* Decisions that lie in two directions of their own: pixels. */
+static bool are_pixels(const struct nuc_scored_output *o)
 {
+    const struct nuc_tensor_info *t = &o->score->info;
+    size_t directions = 0;
+
+    for (size_t i = 0; i < t->rank; i++)
+        directions += (o->score->is_index || i != o->score->class_axis) && t->sizes[i] > 1;
+    return directions >= 2 && (o->score->is_index || t->rank >= 3);
+}
+
+static void keep_classes(const struct nuc_scoring *s, struct nuc_scored_output *o, const struct nuc_array_info *a,
+                         bool one_hot, const char *because)
+{
+    const enum nuc_task asked = s->options->task;
     int64_t *labels = nuc_alloc_array(s->cx, n_rows(s, o), sizeof *labels);
 
+    o->score->task = asked != NUC_TASK_AUTO ? asked : are_pixels(o) ? NUC_TASK_SEGMENT : NUC_TASK_CLASSIFY;
+    o->score->because = because;
     for (size_t i = 0; i < n_rows(s, o); i++)
         labels[i] = one_hot ? hot_class(&o->scores, a, i) : whole_number(a, i);
     o->labels = labels;
@@ -170,27 +186,6 @@ static void keep_classes(const struct nuc_scoring *s, struct nuc_scored_output *
     if (!nuc_is_integer(a->dtype) && !one_hot)
         nuc_warn(s->cx, "%s: array '%s' is %s: its whole numbers are taken as classes", s->data->path, a->name,
                  nuc_dtype_name(a->dtype));
-}
-
-/* ---- which task the labels make of an output ---- */
-
-/* Decisions that lie in two directions of their own: pixels. */
-static bool are_pixels(const struct nuc_scored_output *o)
-{
-    const struct nuc_tensor_info *t = &o->score->info;
-    size_t directions = 0;
-
-    for (size_t i = 0; i < t->rank; i++)
-        directions += (o->score->is_index || i != o->score->class_axis) && t->sizes[i] > 1;
-    return directions >= 2 && (o->score->is_index || t->rank >= 3);
-}
-
-static void say_task(const struct nuc_scoring *s, struct nuc_scored_output *o, const char *because)
-{
-    enum nuc_task asked = s->options->task;
-
-    o->score->task = asked != NUC_TASK_AUTO ? asked : are_pixels(o) ? NUC_TASK_SEGMENT : NUC_TASK_CLASSIFY;
-    o->score->because = because;
 }
 
 /* One score for two classes: 0 and 1, of which a threshold decides. */
@@ -215,8 +210,7 @@ static bool take_binary(const struct nuc_scoring *s, size_t i, const struct nuc_
     o->scores.is_index = false;
     o->scores.is_binary = true;
     o->scores.threshold = nuc_scored_facts(s, i).has_sigmoid ? 0.5 : 0;
-    say_task(s, o, o->scores.threshold > 0 ? "labels; 1 is above 0.5" : "labels; 1 is above 0");
-    keep_classes(s, o, a, false);
+    keep_classes(s, o, a, false, o->scores.threshold > 0 ? "labels; 1 is above 0.5" : "labels; 1 is above 0");
     return true;
 }
 
@@ -253,8 +247,7 @@ static bool take_indices(const struct nuc_scoring *s, size_t i, const struct nuc
                  s->data->path, a->name, nuc_dtype_name(a->dtype), o->score->name,
                  nuc_sizes_text(s->cx, o->score->info.sizes, o->score->info.rank));
     nuc_scores_along(o, axis);
-    say_task(s, o, "labels");
-    keep_classes(s, o, a, false);
+    keep_classes(s, o, a, false, "labels");
     return true;
 }
 
@@ -276,8 +269,7 @@ static bool take_one_hot(const struct nuc_scoring *s, size_t i, const struct nuc
     nuc_scores_along(o, axis);
     if (!is_one_hot(s, o, a))
         return false;
-    say_task(s, o, "one-hot labels");
-    keep_classes(s, o, a, true);
+    keep_classes(s, o, a, true, "one-hot labels");
     return true;
 }
 
@@ -285,11 +277,9 @@ static void take_targets(const struct nuc_scoring *s, size_t i, const struct nuc
 {
     struct nuc_scored_output *o = &s->outputs[i];
     struct nuc_data_range r = {.least = (double)INFINITY, .most = -(double)INFINITY};
-    const float *narrow = a->dtype == NUC_F32 ? a->data : NULL;
-    const double *wide = a->dtype == NUC_F64 ? a->data : NULL;
 
-    for (size_t k = 0; (narrow != NULL || wide != NULL) && k < a->bytes / nuc_dtype_size(a->dtype); k++) {
-        float x = narrow != NULL ? narrow[k] : (float)wide[k];
+    for (size_t k = 0; (a->dtype == NUC_F32 || a->dtype == NUC_F64) && k < count_of(a); k++) {
+        const float x = (float)nuc_number_at(a->dtype, a->data, k);
         nuc_look_at(&r, k / o->n_elements, &x, 1, (double)NAN, (double)NAN);
     }
     nuc_warn_of_not_finite(s->cx, s->data->path, a->name, &r);
@@ -323,8 +313,7 @@ static bool take(const struct nuc_scoring *s, size_t i, const struct nuc_array_i
         if (ranks == 0 || !holds_whole_numbers(a))
             return false;
         nuc_scores_are_indices(o, ranks);
-        say_task(s, o, "labels");
-        keep_classes(s, o, a, false);
+        keep_classes(s, o, a, false, "labels");
         return true;
     }
     if (!whole)
@@ -429,9 +418,8 @@ void nuc_find_labels(struct nuc_scoring *s)
     size_t n = nuc_dataset_n_arrays(s->data);
     struct nuc_array_info *arrays = nuc_alloc_array(s->cx, n, sizeof *arrays);
 
-    for (size_t i = 0; i < n; i++) {
+    for (size_t i = 0; i < n; i++)
         nuc_check(s->cx, nuc_dataset_array(s->data, i, &arrays[i]));
-    }
     /* Those that name their output first. */
     for (int common = 0; common < 2; common++) {
         for (size_t i = 0; i < n; i++) {
