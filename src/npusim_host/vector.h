@@ -167,12 +167,14 @@ struct vec_scaled_rows {
     struct vec_output output; /* its zero point is 0 */
 };
 
-/* One output pixel of a pool: windows of `rows` x `columns` taps inside the input. */
+/* Output pixels of a pool next to each other: windows of `rows` x `columns` taps inside the input, `step` apart. */
 struct vec_pool {
-    int32_t rows, columns, channels;
+    int32_t pixels, rows, columns, channels;
     ptrdiff_t row, pixel; /* bytes between taps */
-    int32_t start;        /* sum of the taps outside that count */
-    int32_t count;        /* taps the average divides by, 1 to VEC_MAX_POOLED */
+    ptrdiff_t step, out_pixel;
+    int32_t start;    /* sum of the taps outside that count */
+    int32_t count;    /* taps the average divides by, 1 to VEC_MAX_POOLED */
+    float reciprocal; /* of the count, rounded up: products with sums, cut off, are the quotients of all of them */
     struct vec_output output;
 };
 
@@ -224,7 +226,7 @@ struct vec_isa {
     void (*maximum)(const struct vec_pool *p, const int8_t *in, int8_t *out);
     /* out[i] = table[in[i] + 128] */
     void (*lookup)(const int8_t *table, const int8_t *in, int32_t n, int8_t *out);
-    /* sum[i] += in[i * stride + r * row] over r < rows, for n values next to each other. */
+    /* sum[i] += in[r * row + i] over r < rows, for n values next to each other. */
     void (*sum_rows)(const int8_t *in, ptrdiff_t row, int32_t rows, int32_t n, int32_t *sum);
     /* `n` results of the same parameters; sums in whole blocks of 16. */
     void (*scale_sums)(const struct vec_params *p, const struct vec_output *o, const int32_t *sum, int32_t n,

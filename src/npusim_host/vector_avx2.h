@@ -222,13 +222,13 @@ static inline vec_i32 vec_widen(const int8_t *p, int32_t n)
     return (vec_i32){_mm256_cvtepi8_epi32(v), _mm256_cvtepi8_epi32(_mm_srli_si128(v, 8))};
 }
 
-/* v / count, cut off. |v| is at most 2^23: the quotient in float, cut off, is the integer one. */
-static inline vec_i32 vec_divide(vec_i32 v, float count)
+/* The product, cut off: see `struct vec_pool`. */
+static inline vec_i32 vec_quotient(vec_i32 v, float reciprocal)
 {
-    __m256 divisor = _mm256_set1_ps(count);
+    __m256 by = _mm256_set1_ps(reciprocal);
 
-    return (vec_i32){_mm256_cvttps_epi32(_mm256_div_ps(_mm256_cvtepi32_ps(v.low), divisor)),
-                     _mm256_cvttps_epi32(_mm256_div_ps(_mm256_cvtepi32_ps(v.high), divisor))};
+    return (vec_i32){_mm256_cvttps_epi32(_mm256_mul_ps(_mm256_cvtepi32_ps(v.low), by)),
+                     _mm256_cvttps_epi32(_mm256_mul_ps(_mm256_cvtepi32_ps(v.high), by))};
 }
 
 static inline vec_x vec_pairs(__m256i four)

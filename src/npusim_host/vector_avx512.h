@@ -240,10 +240,10 @@ static inline vec_i32 vec_widen(const int8_t *p, int32_t n)
     return _mm512_cvtepi8_epi32(_mm_maskz_loadu_epi8((__mmask16)((1u << n) - 1u), p));
 }
 
-/* v / count, cut off. |v| is at most 2^23: the quotient in float, cut off, is the integer one. */
-static inline vec_i32 vec_divide(vec_i32 v, float count)
+/* The product, cut off: see `struct vec_pool`. */
+static inline vec_i32 vec_quotient(vec_i32 v, float reciprocal)
 {
-    return _mm512_cvttps_epi32(_mm512_div_ps(_mm512_cvtepi32_ps(v), _mm512_set1_ps(count)));
+    return _mm512_cvttps_epi32(_mm512_mul_ps(_mm512_cvtepi32_ps(v), _mm512_set1_ps(reciprocal)));
 }
 
 static inline vec_x vec_inputs(const int8_t *p)

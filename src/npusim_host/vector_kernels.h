@@ -658,27 +658,33 @@ static void vec_scale_rows(const struct vec_scaled_rows *s, const int8_t *in, in
 
 #define VEC_CHANNELS 64 /* of a block of pools */
 
-/* `vectors` times 16 channels, the last of them `n`. */
-VEC_INLINE void vec_average_block(const struct vec_pool *p, const int8_t *in, const int vectors, int32_t n, int8_t *out)
+/* `vectors` times 16 channels, the last of them `n`, of all pixels. */
+VEC_INLINE void vec_average_block(const struct vec_pool *of, const int8_t *in, const int vectors, int32_t n,
+                                  int8_t *out)
 {
-    vec_i32 sum[4], half = vec_splat(p->count / 2), zero = vec_splat(0);
+    const struct vec_pool own = *of, *p = &own; /* which no results lie over */
+    const vec_i32 half = vec_splat(p->count / 2), less = vec_sub(vec_splat(0), half), start = vec_splat(p->start);
 
-    VEC_UNROLL
-    for (int v = 0; v < vectors; v++)
-        sum[v] = vec_splat(p->start);
-    for (int32_t y = 0; y < p->rows; y++) {
-        const int8_t *tap = in + y * p->row;
-        for (int32_t x = 0; x < p->columns; x++, tap += p->pixel) {
-            VEC_UNROLL
-            for (int v = 0; v < vectors; v++)
-                sum[v] = vec_add(sum[v], vec_widen(tap + v * VEC_LANES, n));
+    for (int32_t i = 0; i < p->pixels; i++, in += p->step, out += p->out_pixel) {
+        const int8_t *row = in;
+        vec_i32 sum[4];
+        VEC_UNROLL
+        for (int v = 0; v < vectors; v++)
+            sum[v] = start;
+        for (int32_t y = 0; y < p->rows; y++, row += p->row) {
+            const int8_t *tap = row;
+            for (int32_t x = 0; x < p->columns; x++, tap += p->pixel) {
+                VEC_UNROLL
+                for (int v = 0; v < vectors; v++)
+                    sum[v] = vec_add(sum[v], vec_widen(tap + v * VEC_LANES, n));
+            }
         }
-    }
-    /* Half away from zero: half of the count is added to or taken off the sum. */
-    VEC_UNROLL
-    for (int v = 0; v < vectors; v++) {
-        vec_i32 rounded = vec_add(sum[v], vec_if_negative(sum[v], vec_sub(zero, half), half));
-        vec_store(vec_divide(rounded, (float)p->count), &p->output, out + v * VEC_LANES, n);
+        /* Half away from zero: half of the count is added to or taken off the sum. */
+        VEC_UNROLL
+        for (int v = 0; v < vectors; v++) {
+            vec_i32 rounded = vec_add(sum[v], vec_if_negative(sum[v], less, half));
+            vec_store(vec_quotient(rounded, p->reciprocal), &p->output, out + v * VEC_LANES, n);
+        }
     }
 }
 
@@ -686,18 +692,21 @@ VEC_INLINE void vec_average_block(const struct vec_pool *p, const int8_t *in, co
 #define VEC_MAXIMUM_OF(bytes)                                                                                          \
     VEC_INLINE void vec_maximum_##bytes(const struct vec_pool *p, const int8_t *in, int8_t *out)                       \
     {                                                                                                                  \
-        vec_bytes##bytes best = (vec_bytes##bytes){0} + (int8_t)p->output.low;                                         \
+        const vec_bytes##bytes low = (vec_bytes##bytes){0} + (int8_t)p->output.low;                                    \
         const vec_bytes##bytes high = (vec_bytes##bytes){0} + (int8_t)p->output.high;                                  \
                                                                                                                        \
-        for (int32_t y = 0; y < p->rows; y++) {                                                                        \
-            const int8_t *tap = in + y * p->row;                                                                       \
-            for (int32_t x = 0; x < p->columns; x++, tap += p->pixel) {                                                \
-                vec_bytes##bytes v = *(const vec_loose##bytes *)tap, more = (vec_bytes##bytes)(v > best);              \
-                best = (v & more) | (best & ~more);                                                                    \
+        for (int32_t i = 0; i < p->pixels; i++, in += p->step, out += p->out_pixel) {                                  \
+            vec_bytes##bytes best = low;                                                                               \
+            for (int32_t y = 0; y < p->rows; y++) {                                                                    \
+                const int8_t *tap = in + y * p->row;                                                                   \
+                for (int32_t x = 0; x < p->columns; x++, tap += p->pixel) {                                            \
+                    vec_bytes##bytes v = *(const vec_loose##bytes *)tap, more = (vec_bytes##bytes)(v > best);          \
+                    best = (v & more) | (best & ~more);                                                                \
+                }                                                                                                      \
             }                                                                                                          \
+            const vec_bytes##bytes above = (vec_bytes##bytes)(best > high);                                            \
+            *(vec_loose##bytes *)out = (high & above) | (best & ~above);                                               \
         }                                                                                                              \
-        const vec_bytes##bytes above = (vec_bytes##bytes)(best > high);                                                \
-        *(vec_loose##bytes *)out = (high & above) | (best & ~above);                                                   \
     }
 
 VEC_MAXIMUM_OF(16)
@@ -748,13 +757,15 @@ static void vec_maximum(const struct vec_pool *p, const int8_t *in, int8_t *out)
         vec_maximum_8(p, in + n - 8, out + n - 8);
         return;
     }
-    for (; i < n; i++) {
-        int32_t best = (int8_t)p->output.low;
-        for (int32_t t = 0; t < p->rows * p->columns; t++) {
-            int32_t v = in[t / p->columns * p->row + t % p->columns * p->pixel + i];
-            best = v > best ? v : best;
+    for (int32_t pixel = 0; pixel < p->pixels; pixel++, in += p->step, out += p->out_pixel) {
+        for (int32_t c = i; c < n; c++) {
+            int32_t best = (int8_t)p->output.low;
+            for (int32_t t = 0; t < p->rows * p->columns; t++) {
+                int32_t v = in[t / p->columns * p->row + t % p->columns * p->pixel + c];
+                best = v > best ? v : best;
+            }
+            out[c] = (int8_t)vec_smaller(best, (int8_t)p->output.high);
         }
-        out[i] = (int8_t)vec_smaller(best, (int8_t)p->output.high);
     }
 }
 

@@ -161,11 +161,11 @@ static inline vec_i32 vec_widen(const int8_t *p, int32_t n)
                       vmovl_s16(vget_high_s16(high))}};
 }
 
-/* v / count, cut off. |v| is at most 2^23: the quotient in float, cut off, is the integer one. */
-static inline vec_i32 vec_divide(vec_i32 v, float count)
+/* The product, cut off: see `struct vec_pool`. */
+static inline vec_i32 vec_quotient(vec_i32 v, float reciprocal)
 {
     for (int i = 0; i < 4; i++)
-        v.val[i] = vcvtq_s32_f32(vdivq_f32(vcvtq_f32_s32(v.val[i]), vdupq_n_f32(count)));
+        v.val[i] = vcvtq_s32_f32(vmulq_n_f32(vcvtq_f32_s32(v.val[i]), reciprocal));
     return v;
 }
 

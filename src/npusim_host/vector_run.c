@@ -1,4 +1,5 @@
 /* Calls on the vector kernels: rows of outputs, shared out to threads. */
+#include <float.h>
 
 #include "device/npusim/npu_math.h"
 #include "npusim_host/vector_call.h"
@@ -378,6 +379,14 @@ struct pool_job {
     int8_t *out;
 };
 
+/* Rounded up: `struct vec_pool`. */
+static float reciprocal_of(int32_t count)
+{
+    float r = 1.0f / (float)count;
+
+    return (double)r * count < 1.0 ? r * (1.0f + FLT_EPSILON) : r;
+}
+
 /* First tap of a window at `origin` that is inside [0, size), and their number. */
 static int32_t taps_inside(int32_t origin, int32_t size, int32_t taps, int32_t *first)
 {
@@ -387,26 +396,39 @@ static int32_t taps_inside(int32_t origin, int32_t size, int32_t taps, int32_t *
     return end > *first ? end - *first : 0;
 }
 
+/* Pixels from `ox` on whose windows have as many taps as the first one's. */
+static int32_t alike_from(const struct nuc_mc_pool *p, int32_t ox)
+{
+    int32_t last = (p->in_w - p->k_w + p->pad_left) / p->stride_w, x = ox * p->stride_w - p->pad_left;
+
+    last = last < p->out_w - 1 ? last : p->out_w - 1;
+    return x >= 0 && ox <= last ? last - ox + 1 : 1;
+}
+
 static void pool_row(const struct pool_job *job, const int8_t *image, int32_t oy, int8_t *out)
 {
     const struct nuc_mc_pool *p = job->p;
-    struct vec_pool w = {.channels = p->channels,
-                         .row = (ptrdiff_t)(p->in_w * npu_pitch(p->in_pitch, p->channels)),
-                         .pixel = (ptrdiff_t)npu_pitch(p->in_pitch, p->channels),
-                         .output = vec_output_of(0, p->clamp_min, p->clamp_max)};
-    int64_t pitch = npu_pitch(p->out_pitch, p->channels);
-    int32_t y = oy * p->stride_h - p->pad_top, all = p->k_h * p->k_w, y0, x0;
-    int32_t rows = taps_inside(y, p->in_h, p->k_h, &y0);
+    const int64_t pixel = npu_pitch(p->in_pitch, p->channels), out_pixel = npu_pitch(p->out_pitch, p->channels);
+    const int32_t y = oy * p->stride_h - p->pad_top, all = p->k_h * p->k_w;
+    int32_t y0, x0, rows = taps_inside(y, p->in_h, p->k_h, &y0), n;
 
-    for (int32_t ox = 0; ox < p->out_w; ox++, out += pitch) {
-        int32_t x = ox * p->stride_w - p->pad_left;
-        w.columns = taps_inside(x, p->in_w, p->k_w, &x0);
-        w.rows = w.columns > 0 ? rows : 0;
-        w.start = p->count_pad ? (all - w.rows * w.columns) * p->pad_value : 0;
-        w.count = p->count_pad ? all : w.rows * w.columns;
-        /* Without taps the mean is 0: so is that of nothing in one. */
-        w.count = w.count == 0 ? 1 : w.count;
-        const int8_t *in = w.rows > 0 ? image + (y + y0) * w.row + (x + x0) * w.pixel : image;
+    for (int32_t ox = 0; ox < p->out_w; ox += n, out += n * out_pixel) {
+        const int32_t x = ox * p->stride_w - p->pad_left, columns = taps_inside(x, p->in_w, p->k_w, &x0);
+        const int32_t inside = rows * columns, taps = p->count_pad ? all : inside;
+        n = alike_from(p, ox);
+        const struct vec_pool w = {.pixels = n,
+                                   .rows = columns > 0 ? rows : 0,
+                                   .columns = columns,
+                                   .channels = p->channels,
+                                   .row = (ptrdiff_t)(p->in_w * pixel),
+                                   .pixel = (ptrdiff_t)pixel,
+                                   .step = (ptrdiff_t)(p->stride_w * pixel),
+                                   .out_pixel = (ptrdiff_t)out_pixel,
+                                   .start = p->count_pad ? (all - inside) * p->pad_value : 0,
+                                   .count = taps > 0 ? taps : 1, /* the mean of nothing is 0 */
+                                   .reciprocal = reciprocal_of(taps > 0 ? taps : 1),
+                                   .output = vec_output_of(0, p->clamp_min, p->clamp_max)};
+        const int8_t *in = inside > 0 ? image + (y + y0) * w.row + (x + x0) * w.pixel : image;
         if (job->average)
             job->isa->average(&w, in, out);
         else
@@ -525,7 +547,8 @@ void vec_run_reduce(const struct vec_machine *v, const struct nuc_mc_reduce *red
 static int32_t largest_of(const struct vec_isa *isa, const int8_t *in, int32_t n)
 {
     int8_t most[LARGEST_BLOCK];
-    struct vec_pool w = {.rows = 1,
+    struct vec_pool w = {.pixels = 1,
+                         .rows = 1,
                          .columns = n / LARGEST_BLOCK,
                          .channels = LARGEST_BLOCK,
                          .pixel = LARGEST_BLOCK,
