@@ -44,19 +44,16 @@ struct vec_conv_plan {
     int32_t group_out;
     size_t group_weights;
     int32_t group_params;
+    /* Of a phase of a transposed convolution, else 1 and 0: images, and bytes to where the first is read and written.
+     */
+    int64_t images;
+    ptrdiff_t in_start, in_image, out_start, out_image;
 };
 
 struct vec_depthwise_plan {
     struct vec_window window;
     struct vec_depthwise depthwise;
     int64_t images;
-};
-
-/* A phase of a transposed convolution: bytes from the image's first to those it reads and writes. */
-struct vec_transposed_plan {
-    struct vec_conv_plan conv; /* of one image */
-    int64_t images;
-    ptrdiff_t in_start, in_image, out_start, out_image;
 };
 
 struct vec_resize_plan {
@@ -75,18 +72,19 @@ struct vec_softmax_plan {
     uint32_t addends[256];
 };
 
-/* Which kernel runs a plan. A product: both operands are packed when it runs. */
-enum vec_kind { VEC_CONV, VEC_DEPTHWISE, VEC_TRANSPOSED, VEC_PRODUCT, VEC_BINARY, VEC_SOFTMAX, VEC_RESIZE };
+struct vec_call;
+
+/* Runs a call. False: it is none of those the kernels take, and nothing was done. */
+typedef bool vec_run(struct vec_call *c);
 
 /* What a call becomes; NULL where plain C runs it. One block of memory, weights and tables included, per part. */
 struct vec_plan {
     size_t scratch;        /* bytes that a thread needs */
     struct vec_plan *next; /* another part of the same call */
-    enum vec_kind kind;
+    vec_run *run;
     union {
         struct vec_conv_plan conv;
         struct vec_depthwise_plan depthwise;
-        struct vec_transposed_plan transposed;
         struct vec_product_plan product;
         struct vec_resize_plan resize;
         struct vec_binary binary;
@@ -103,24 +101,23 @@ struct vec_budget {
 };
 
 /* NULL: the call is not one of those the kernels are valid for, or memory is short. */
-struct vec_plan *vec_plan_conv(const struct vec_isa *isa, const struct nuc_npu *npu, const struct nuc_mc_conv *c,
-                               struct vec_budget *budget);
-/* A depthwise convolution of one input channel and several outputs, as the dense one it is. */
-struct vec_plan *vec_plan_spread(const struct vec_isa *isa, const struct nuc_npu *npu, const struct nuc_mc_conv *c,
-                                 struct vec_budget *budget);
-struct vec_plan *vec_plan_depthwise(const struct vec_isa *isa, const struct nuc_npu *npu, const struct nuc_mc_conv *c,
-                                    struct vec_budget *budget);
-struct vec_plan *vec_plan_matmul(const struct vec_isa *isa, const struct nuc_npu *npu, const struct nuc_mc_matmul *g,
-                                 struct vec_budget *budget);
-struct vec_plan *vec_plan_product(const struct vec_isa *isa, const struct nuc_npu *npu, const struct nuc_mc_matmul *g);
-struct vec_plan *vec_plan_binary(const struct vec_isa *isa, const struct nuc_mc_binary *e, struct vec_budget *budget);
-struct vec_plan *vec_plan_softmax(const struct nuc_mc_softmax *s);
-struct vec_plan *vec_plan_transposed(const struct vec_isa *isa, const struct nuc_npu *npu, const struct nuc_mc_conv *c,
+typedef struct vec_plan *vec_planner(const struct vec_isa *isa, const struct nuc_npu *npu, const union nuc_mc_record *r,
                                      struct vec_budget *budget);
-struct vec_plan *vec_plan_resize(const struct nuc_mc_resize *z, struct vec_budget *budget);
+vec_planner vec_plan_conv, vec_plan_depthwise, vec_plan_transposed, vec_plan_matmul, vec_plan_product, vec_plan_binary,
+    vec_plan_softmax, vec_plan_resize;
+
+/*
+ * A dense convolution. The weight of tap t is at `output` times its output and `tap` times (t times the depth and its
+ * channel). pairs: of requantizations, one for each output, or 0 for all. A bias that is no weight is 0.
+ */
+struct vec_plan *vec_plan_dense(const struct vec_isa *isa, const struct nuc_npu *npu, const struct nuc_mc_conv *c,
+                                int64_t output, int64_t tap, int32_t pairs, struct vec_budget *budget);
+
+/* An image of one pixel in width, as one of a pixel in height: a row of many pixels rather than rows of one. */
+struct nuc_mc_conv vec_laid_flat(const struct nuc_mc_conv *c);
 
 /* A zeroed plan with `extra` bytes after it, taken off the budget; *memory is where they are, aligned. */
-struct vec_plan *vec_plan_new(struct vec_budget *budget, enum vec_kind kind, uint64_t extra, uint8_t **memory);
+struct vec_plan *vec_plan_new(struct vec_budget *budget, vec_run *run, uint64_t extra, uint8_t **memory);
 
 /* With its other parts. `p` may be NULL. */
 void vec_plan_free(struct vec_plan *p);
@@ -238,39 +235,23 @@ int64_t vec_plan_steps(const struct vec_plan *p);
 /* Threads where `n` times `each` steps are worth it. */
 void vec_share(const struct vec_machine *v, nuc_thread_work work, void *arg, int64_t n, int64_t each);
 
-void vec_run_conv(const struct vec_machine *v, const struct vec_conv_plan *p, const int8_t *in, int8_t *out);
-void vec_run_depthwise(const struct vec_machine *v, const struct vec_depthwise_plan *p, const int8_t *in, int8_t *out);
-void vec_run_product(const struct vec_machine *v, const struct vec_product_plan *p, const struct nuc_mc_matmul *g,
-                     const int8_t *lhs, const int8_t *rhs, int8_t *out);
-void vec_run_binary(const struct vec_machine *v, const struct vec_binary *p, const struct nuc_mc_binary *e,
-                    const int8_t *a, const int8_t *b, int8_t *out);
-void vec_run_softmax(const struct vec_machine *v, const struct vec_softmax_plan *p, const struct nuc_mc_softmax *s,
-                     const int8_t *in, int8_t *out);
-void vec_run_pool(const struct vec_machine *v, const struct nuc_mc_pool *p, bool average, const int8_t *in,
-                  int8_t *out);
-void vec_run_reduce(const struct vec_machine *v, const struct nuc_mc_reduce *d, const int8_t *in, int8_t *out);
+/* A call that runs; what its threads work on. */
+struct vec_call {
+    const struct vec_machine *v;
+    const struct vec_plan *plan; /* NULL: it needs none */
+    const struct nuc_npu_memory *m;
+    const union nuc_mc_record *r;
+    const int8_t *in, *other; /* other: a second operand, or a table */
+    int8_t *out;
+};
 
-void vec_run_transposed(const struct vec_machine *v, const struct vec_plan *plan, const int8_t *in, int8_t *out);
-void vec_run_resize(const struct vec_machine *v, const struct vec_resize_plan *p, const struct nuc_mc_resize *z,
-                    const int8_t *in, int8_t *out);
-/* tables: those of all axes, one after the other. */
-void vec_run_gather(const struct vec_machine *v, const struct nuc_mc_gather *g, const int32_t *tables,
-                    const uint8_t *in, uint8_t *out);
+vec_run vec_run_conv, vec_run_depthwise, vec_run_product, vec_run_binary, vec_run_softmax, vec_run_resize;
 
-/* False: not one that puts a dimension of bytes in the place of another one, and nothing was done. */
-bool vec_run_copy(const struct vec_machine *v, const struct nuc_mc_copy *c, const uint8_t *in, uint8_t *out);
-
-void vec_run_table(const struct vec_machine *v, const struct nuc_mc_lut *l, const int8_t *table, const int8_t *in,
-                   int8_t *out);
+/* Of calls without a plan. */
+vec_run vec_run_pool, vec_run_reduce, vec_run_gather, vec_run_copy, vec_run_table;
 
 /* In place, over the rows of a call's result. */
 void vec_run_last_table(const struct vec_machine *v, const struct nuc_mc_result *result, const int8_t *table,
                         int8_t *out);
-
-/* True when vec_run_pool() takes it: windows of a size whose sums are exact. */
-bool vec_pools(const struct nuc_mc_pool *p);
-
-/* True when vec_run_reduce() takes it: sums of channels next to each other. */
-bool vec_reduces(const struct nuc_mc_reduce *d);
 
 #endif

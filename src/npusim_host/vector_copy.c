@@ -55,7 +55,7 @@ static void join_dimensions(struct nuc_mc_copy *c)
 }
 
 /* What is read and what is written, fill included, have no byte in common. */
-static bool are_apart(const struct nuc_mc_copy *c, const uint8_t *in, const uint8_t *out)
+static bool are_apart(const struct nuc_mc_copy *c, const int8_t *in, const int8_t *out)
 {
     int64_t low = 0, high = 1, end = c->out_start + 1;
 
@@ -91,15 +91,17 @@ static void transpose_pieces(void *arg, uint32_t thread, int64_t begin, int64_t 
     }
 }
 
-bool vec_run_copy(const struct vec_machine *v, const struct nuc_mc_copy *c, const uint8_t *in, uint8_t *out)
+/* Calls that put a dimension of bytes in the place of another one. */
+bool vec_run_copy(struct vec_call *call)
 {
-    struct transpose t = {.isa = v->isa, .copy = *c, .in = (const int8_t *)in, .out = (int8_t *)out + c->out_start};
+    const struct nuc_mc_copy *c = &call->r->copy;
+    struct transpose t = {.isa = call->v->isa, .copy = *c, .in = call->in, .out = call->out + c->out_start};
     int32_t in_row, out_row, longer, shorter;
     int64_t places = 1;
 
     join_dimensions(&t.copy);
     if (c->unit != 1 || !take_dimension(&t.copy, true, &t.rows, &in_row) ||
-        !take_dimension(&t.copy, false, &t.columns, &out_row) || !are_apart(c, in, out))
+        !take_dimension(&t.copy, false, &t.columns, &out_row) || !are_apart(c, call->in, call->out))
         return false;
     t.in_row = in_row;
     t.out_row = out_row;
@@ -111,7 +113,7 @@ bool vec_run_copy(const struct vec_machine *v, const struct nuc_mc_copy *c, cons
     for (int32_t d = 0; d < t.copy.rank; d++)
         places *= t.copy.shape[d];
     if (c->fill_size > 0)
-        memset(out, c->fill_value, (size_t)c->fill_size);
-    vec_share(v, transpose_pieces, &t, places * t.pieces, (int64_t)shorter * (t.piece / PIECE) * STEPS_OF_ROW);
+        memset(call->out, c->fill_value, (size_t)c->fill_size);
+    vec_share(call->v, transpose_pieces, &t, places * t.pieces, (int64_t)shorter * (t.piece / PIECE) * STEPS_OF_ROW);
     return true;
 }

@@ -147,9 +147,10 @@ static void pair_rows(struct vec_window *w, const struct layout *l)
     w->ring = w->tap_rows = l->height / 2;
 }
 
-struct vec_plan *vec_plan_depthwise(const struct vec_isa *isa, const struct nuc_npu *npu, const struct nuc_mc_conv *c,
+struct vec_plan *vec_plan_depthwise(const struct vec_isa *isa, const struct nuc_npu *npu, const union nuc_mc_record *r,
                                     struct vec_budget *budget)
 {
+    const struct nuc_mc_conv flattened = vec_laid_flat(&r->conv), *c = &flattened;
     int64_t n_taps = (int64_t)c->k_h * c->k_w;
     int32_t repeat = c->out_c / common_divisor(c->out_c, isa->block);
     int32_t padded = vec_up(c->out_c, isa->block) * isa->block;
@@ -159,7 +160,7 @@ struct vec_plan *vec_plan_depthwise(const struct vec_isa *isa, const struct nuc_
     uint8_t *memory;
 
     if (c->in_c == 1 && c->out_c > 1)
-        return vec_plan_spread(isa, npu, c, budget);
+        return vec_plan_dense(isa, npu, c, 1, c->out_c, 1, budget);
     w.spread = c->out_c / c->in_c;
     w.split = c->stride_w;
     w.pitch = (size_t)c->out_c;
@@ -174,7 +175,7 @@ struct vec_plan *vec_plan_depthwise(const struct vec_isa *isa, const struct nuc_
     uint64_t scratch = vec_window_measure(&w, true);
     if (scratch > VEC_MOST_SCRATCH)
         return NULL;
-    struct vec_plan *plan = vec_plan_new(budget, VEC_DEPTHWISE, l.size, &memory);
+    struct vec_plan *plan = vec_plan_new(budget, vec_run_depthwise, l.size, &memory);
     if (!plan)
         return NULL;
     struct vec_tap *taps = (struct vec_tap *)(void *)(memory + l.taps);

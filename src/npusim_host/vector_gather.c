@@ -71,20 +71,13 @@ static void gather_row(const struct nuc_mc_gather *g, const uint8_t *in, const i
     copy_units(in, table + done, n - done, unit, out + (size_t)done * unit);
 }
 
-struct gather_job {
-    const struct nuc_mc_gather *g;
-    const int32_t *tables;
-    const uint8_t *in;
-    uint8_t *out;
-};
-
 static void gather_rows(void *arg, uint32_t thread, int64_t begin, int64_t end)
 {
-    const struct gather_job *job = arg;
-    const struct nuc_mc_gather *g = job->g;
+    const struct vec_call *c = arg;
+    const struct nuc_mc_gather *g = &c->r->gather;
     int32_t last = g->rank - 1;
     size_t row_bytes = (size_t)g->shape[last] * (size_t)g->unit;
-    const int32_t *last_table = job->tables;
+    const int32_t *last_table = npu_source_i32(c->m, g->table); /* those of all axes follow each other */
     int64_t before = 0;
 
     (void)thread;
@@ -93,7 +86,7 @@ static void gather_rows(void *arg, uint32_t thread, int64_t begin, int64_t end)
     for (int64_t row = begin; row < end; row++) {
         const int32_t *table = last_table;
         int64_t rest = row, at = 0;
-        uint8_t *out = job->out + (size_t)row * row_bytes;
+        uint8_t *out = (uint8_t *)c->out + (size_t)row * row_bytes;
         for (int32_t d = last - 1; d >= 0; d--) {
             table -= g->shape[d];
             at += table[rest % g->shape[d]];
@@ -102,18 +95,18 @@ static void gather_rows(void *arg, uint32_t thread, int64_t begin, int64_t end)
         if (row > begin && at == before)
             memmove(out, out - row_bytes, row_bytes);
         else
-            gather_row(g, job->in + at, last_table, out);
+            gather_row(g, (const uint8_t *)c->in + at, last_table, out);
         before = at;
     }
 }
 
-void vec_run_gather(const struct vec_machine *v, const struct nuc_mc_gather *g, const int32_t *tables,
-                    const uint8_t *in, uint8_t *out)
+bool vec_run_gather(struct vec_call *c)
 {
-    struct gather_job job = {g, tables, in, out};
+    const struct nuc_mc_gather *g = &c->r->gather;
     int64_t rows = 1;
 
     for (int32_t d = 0; d < g->rank - 1; d++)
         rows *= g->shape[d];
-    vec_share(v, gather_rows, &job, rows, 1 + (int64_t)g->shape[g->rank - 1] * (1 + g->unit / VEC_MAX_BLOCK));
+    vec_share(c->v, gather_rows, c, rows, 1 + (int64_t)g->shape[g->rank - 1] * (1 + g->unit / VEC_MAX_BLOCK));
+    return true;
 }

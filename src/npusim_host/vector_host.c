@@ -70,68 +70,37 @@ enum nuc_simulator_path npu_host_best(void)
     return NUC_SIMULATOR_PLAIN;
 }
 
-static struct vec_plan *plan_matmul(const struct vec_isa *isa, const struct nuc_npu *npu, const struct nuc_mc_matmul *g,
-                                    struct vec_budget *budget)
-{
-    struct vec_plan *plan = vec_plan_matmul(isa, npu, g, budget);
-
-    return plan ? plan : vec_plan_product(isa, npu, g);
-}
-
-/* An image of one pixel in width, as one of a pixel in height: a row of many pixels rather than rows of one. */
-static struct nuc_mc_conv laid_flat(const struct nuc_mc_conv *c)
-{
-    struct nuc_mc_conv flat = *c;
-
-    if (c->in_w != 1 || c->out_w != 1 || c->k_w != 1 || c->pad_left != 0)
-        return flat;
-    flat.in_w = c->in_h;
-    flat.out_w = c->out_h;
-    flat.k_w = c->k_h;
-    flat.stride_w = c->stride_h;
-    flat.dilation_w = c->dilation_h;
-    flat.pad_left = c->pad_top;
-    flat.in_h = flat.out_h = flat.k_h = flat.stride_h = flat.dilation_h = 1;
-    flat.pad_top = 0;
-    return flat;
-}
-
-static struct vec_plan *plan_call(const struct vec_isa *isa, const struct nuc_npu *npu, const union nuc_mc_record *r,
-                                  struct vec_budget *budget)
-{
-    struct nuc_mc_conv flat;
-
-    switch (nuc_mc_opcode_of(&r->call)) {
-    case NUC_MC_OP_CONV_2D:
-        flat = laid_flat(&r->conv);
-        return vec_plan_conv(isa, npu, &flat, budget);
-    case NUC_MC_OP_DEPTHWISE_CONV_2D:
-        flat = laid_flat(&r->conv);
-        return vec_plan_depthwise(isa, npu, &flat, budget);
-    case NUC_MC_OP_TRANSPOSE_CONV:
-        return vec_plan_transposed(isa, npu, &r->conv, budget);
-    case NUC_MC_OP_RESIZE_BILINEAR:
-        return vec_plan_resize(&r->resize, budget);
-    case NUC_MC_OP_FULLY_CONNECTED:
-    case NUC_MC_OP_BATCH_MATMUL:
-        return plan_matmul(isa, npu, &r->matmul, budget);
-    case NUC_MC_OP_ADD:
-    case NUC_MC_OP_SUB:
-    case NUC_MC_OP_MUL:
-    case NUC_MC_OP_PRELU:
-    case NUC_MC_OP_MAXIMUM:
-    case NUC_MC_OP_MINIMUM:
-        return vec_plan_binary(isa, &r->binary, budget);
-    case NUC_MC_OP_SOFTMAX:
-        return vec_plan_softmax(&r->softmax);
-    default:
-        return NULL;
-    }
-}
+static const struct row {
+    vec_planner *plan;
+    vec_run *run; /* of calls that need no plan */
+    bool two;     /* operands */
+} rows[NUC_MC_OPCODE_COUNT] = {
+    [NUC_MC_OP_CONV_2D] = {.plan = vec_plan_conv},
+    [NUC_MC_OP_DEPTHWISE_CONV_2D] = {.plan = vec_plan_depthwise},
+    [NUC_MC_OP_TRANSPOSE_CONV] = {.plan = vec_plan_transposed},
+    [NUC_MC_OP_FULLY_CONNECTED] = {.plan = vec_plan_matmul, .two = true},
+    [NUC_MC_OP_BATCH_MATMUL] = {.plan = vec_plan_matmul, .two = true},
+    [NUC_MC_OP_ADD] = {.plan = vec_plan_binary, .two = true},
+    [NUC_MC_OP_SUB] = {.plan = vec_plan_binary, .two = true},
+    [NUC_MC_OP_MUL] = {.plan = vec_plan_binary, .two = true},
+    [NUC_MC_OP_PRELU] = {.plan = vec_plan_binary, .two = true},
+    [NUC_MC_OP_MAXIMUM] = {.plan = vec_plan_binary, .two = true},
+    [NUC_MC_OP_MINIMUM] = {.plan = vec_plan_binary, .two = true},
+    [NUC_MC_OP_SOFTMAX] = {.plan = vec_plan_softmax},
+    [NUC_MC_OP_RESIZE_BILINEAR] = {.plan = vec_plan_resize},
+    [NUC_MC_OP_AVERAGE_POOL_2D] = {.run = vec_run_pool},
+    [NUC_MC_OP_MAX_POOL_2D] = {.run = vec_run_pool},
+    [NUC_MC_OP_MEAN] = {.run = vec_run_reduce},
+    [NUC_MC_OP_SUM] = {.run = vec_run_reduce},
+    [NUC_MC_OP_GATHER] = {.run = vec_run_gather},
+    [NUC_MC_OP_LUT] = {.run = vec_run_table},
+    [NUC_MC_OP_COPY] = {.run = vec_run_copy},
+};
 
 bool npu_host_plan(struct npu_host *h, uint32_t index, const struct nuc_npu *npu, const union nuc_mc_record *r)
 {
-    struct vec_plan *plan = plan_call(h->machine.isa, npu, r, &h->budget);
+    vec_planner *planner = rows[nuc_mc_opcode_of(&r->call)].plan;
+    struct vec_plan *plan = planner ? planner(h->machine.isa, npu, r, &h->budget) : NULL;
 
     h->records[index] = *r;
     h->plans[index] = plan;
@@ -242,84 +211,24 @@ enum nuc_simulator_path npu_host_path(const struct npu_host *h)
     return h->machine.isa->path;
 }
 
-/* Calls that need no plan. */
-static bool call_unplanned(const struct vec_machine *v, const struct nuc_npu_memory *m, const union nuc_mc_record *r)
-{
-    uint32_t opcode = nuc_mc_opcode_of(&r->call);
-
-    if ((opcode == NUC_MC_OP_AVERAGE_POOL_2D || opcode == NUC_MC_OP_MAX_POOL_2D) && vec_pools(&r->pool)) {
-        vec_run_pool(v, &r->pool, opcode == NUC_MC_OP_AVERAGE_POOL_2D, npu_source_i8(m, r->pool.input),
-                     npu_target_i8(m, r->pool.output));
-        return true;
-    }
-    if ((opcode == NUC_MC_OP_MEAN || opcode == NUC_MC_OP_SUM) && vec_reduces(&r->reduce)) {
-        vec_run_reduce(v, &r->reduce, npu_source_i8(m, r->reduce.input), npu_target_i8(m, r->reduce.output));
-        return true;
-    }
-    if (opcode == NUC_MC_OP_GATHER) {
-        vec_run_gather(v, &r->gather, npu_source_i32(m, r->gather.table), npu_source(m, r->gather.input),
-                       npu_target(m, r->gather.output));
-        return true;
-    }
-    if (opcode == NUC_MC_OP_LUT) {
-        vec_run_table(v, &r->lut, npu_source_i8(m, r->lut.table), npu_source_i8(m, r->lut.input),
-                      npu_target_i8(m, r->lut.output));
-        return true;
-    }
-    return opcode == NUC_MC_OP_COPY &&
-           vec_run_copy(v, &r->copy, npu_source(m, r->copy.input), npu_target(m, r->copy.output));
-}
-
 const union nuc_mc_record *npu_host_record(const struct npu_host *h, uint32_t index)
 {
     return &h->records[index];
 }
 
-static bool is_product(const union nuc_mc_record *r)
-{
-    uint32_t opcode = nuc_mc_opcode_of(&r->call);
-
-    return opcode == NUC_MC_OP_FULLY_CONNECTED || opcode == NUC_MC_OP_BATCH_MATMUL;
-}
-
+/* The operands of all records are their first fields, their results behind them. */
 bool npu_host_call(struct npu_host *h, uint32_t index, const struct nuc_npu_memory *m, const union nuc_mc_record *r)
 {
-    const struct vec_machine *v = &h->machine;
+    const struct row *row = &rows[nuc_mc_opcode_of(&r->call)];
     const struct vec_plan *plan = h->plans[index];
+    vec_run *run = plan ? plan->run : row->run;
+    struct vec_call c = {.v = &h->machine, .plan = plan, .m = m, .r = r};
 
-    if (!plan)
-        return call_unplanned(v, m, r);
-    switch (plan->kind) {
-    case VEC_CONV:
-        if (is_product(r))
-            vec_run_conv(v, &plan->u.conv, npu_source_i8(m, r->matmul.lhs), npu_target_i8(m, r->matmul.output));
-        else
-            vec_run_conv(v, &plan->u.conv, npu_source_i8(m, r->conv.input), npu_target_i8(m, r->conv.output));
-        return true;
-    case VEC_DEPTHWISE:
-        vec_run_depthwise(v, &plan->u.depthwise, npu_source_i8(m, r->conv.input), npu_target_i8(m, r->conv.output));
-        return true;
-    case VEC_TRANSPOSED:
-        vec_run_transposed(v, plan, npu_source_i8(m, r->conv.input), npu_target_i8(m, r->conv.output));
-        return true;
-    case VEC_RESIZE:
-        vec_run_resize(v, &plan->u.resize, &r->resize, npu_source_i8(m, r->resize.input),
-                       npu_target_i8(m, r->resize.output));
-        return true;
-    case VEC_PRODUCT:
-        vec_run_product(v, &plan->u.product, &r->matmul, npu_source_i8(m, r->matmul.lhs),
-                        npu_source_i8(m, r->matmul.rhs), npu_target_i8(m, r->matmul.output));
-        return true;
-    case VEC_SOFTMAX:
-        vec_run_softmax(v, &plan->u.softmax, &r->softmax, npu_source_i8(m, r->softmax.input),
-                        npu_target_i8(m, r->softmax.output));
-        return true;
-    case VEC_BINARY:
-        vec_run_binary(v, &plan->u.binary, &r->binary, npu_source_i8(m, r->binary.a), npu_source_i8(m, r->binary.b),
-                       npu_target_i8(m, r->binary.output));
-        return true;
-    }
-    return false;
+    if (!run)
+        return false;
+    c.in = npu_source_i8(m, r->conv.input);
+    c.out = npu_target_i8(m, row->two ? r->matmul.output : r->conv.output);
+    return run(&c);
 }
 
 void npu_host_table(struct npu_host *h, const struct nuc_npu_memory *m, const struct nuc_mc_result *result,

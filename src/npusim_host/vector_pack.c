@@ -8,7 +8,7 @@
 /* Of pixels that tiles sweep, again and again for each of their blocks of columns: in the second-level cache. */
 #define SWEEP_BYTES 98304
 
-struct vec_plan *vec_plan_new(struct vec_budget *budget, enum vec_kind kind, uint64_t extra, uint8_t **memory)
+struct vec_plan *vec_plan_new(struct vec_budget *budget, vec_run *run, uint64_t extra, uint8_t **memory)
 {
     size_t head = nuc_align_up(sizeof(struct vec_plan), VEC_ALIGNMENT);
 
@@ -22,7 +22,7 @@ struct vec_plan *vec_plan_new(struct vec_budget *budget, enum vec_kind kind, uin
     budget->left -= extra;
     *memory = block + head;
     struct vec_plan *plan = (struct vec_plan *)(void *)block;
-    plan->kind = kind;
+    plan->run = run;
     return plan;
 }
 
@@ -175,7 +175,7 @@ static struct vec_plan *pack(const struct vec_isa *isa, const struct source *s, 
     uint8_t *memory;
     uint64_t bias_bytes = VEC_LANES * sizeof(int32_t);
     uint64_t size = blocks * (block_bytes + sizeof(struct vec_params) + bias_bytes) + (uint64_t)n_taps * sizeof **taps;
-    struct vec_plan *plan = vec_plan_new(budget, VEC_CONV, size, &memory);
+    struct vec_plan *plan = vec_plan_new(budget, vec_run_conv, size, &memory);
 
     if (!plan)
         return NULL;
@@ -183,6 +183,7 @@ static struct vec_plan *pack(const struct vec_isa *isa, const struct source *s, 
     int32_t *bias = (int32_t *)(void *)(params + blocks);
     struct vec_conv_plan *p = &plan->u.conv;
     *taps = (struct vec_tap *)(void *)(bias + blocks * VEC_LANES);
+    p->images = 1;
     p->groups = s->groups;
     p->group_out = s->columns;
     p->group_params = group_blocks;
@@ -296,9 +297,8 @@ static int32_t pixels_together(const struct nuc_mc_conv *c)
     return best;
 }
 
-/* The weight of tap t is at `output` times its output and `tap` times (t times the depth and its channel). */
-static struct vec_plan *plan_dense(const struct vec_isa *isa, const struct nuc_npu *npu, const struct nuc_mc_conv *c,
-                                   int64_t output, int64_t tap, struct vec_budget *budget)
+struct vec_plan *vec_plan_dense(const struct vec_isa *isa, const struct nuc_npu *npu, const struct nuc_mc_conv *c,
+                                int64_t output, int64_t tap, int32_t pairs, struct vec_budget *budget)
 {
     const struct nuc_npu_memory m = vec_weights_of(npu);
     int32_t depth = c->in_c / c->groups;
@@ -310,7 +310,7 @@ static struct vec_plan *plan_dense(const struct vec_isa *isa, const struct nuc_n
         (int64_t)c->dilation_w * c->k_w * c->in_c > INT32_MAX || (int64_t)c->stride_w * depth > INT32_MAX)
         return NULL;
     struct source s = {.weight = npu_source_i8(&m, c->weight),
-                       .bias = npu_source_i32(&m, c->bias),
+                       .bias = (c->bias.where & 0xFFu) == NUC_MC_WEIGHTS ? npu_source_i32(&m, c->bias) : NULL,
                        .requant = npu_source_i32(&m, c->requant),
                        .output = output,
                        .segment = tap * depth * (dense ? c->k_w : 1),
@@ -319,7 +319,7 @@ static struct vec_plan *plan_dense(const struct vec_isa *isa, const struct nuc_n
                        .columns = together * (c->out_c / c->groups),
                        .segments = c->k_h * per_row,
                        .run = dense ? ((together - 1) * c->stride_w + c->k_w) * depth : depth,
-                       .requant_step = 2,
+                       .requant_step = 2 * pairs,
                        .channels = c->out_c,
                        .shift = c->stride_w * depth,
                        .taps = dense ? c->k_w * depth : depth,
@@ -340,10 +340,10 @@ static struct vec_plan *plan_dense(const struct vec_isa *isa, const struct nuc_n
     p->window.out_w /= together;
     p->group_in = depth;
     p->gemm.taps = dense && together == 1 && c->stride_w == 1 && depth % VEC_DEPTH == 0 ? c->k_w : 1;
-    p->gemm.pixel = (ptrdiff_t)together * c->stride_w * c->in_c;
+    bool in_place = p->window.in_pixel == c->in_c || (is_pointwise(c) && together == 1);
+    bool stage = c->pad_left > 0 || p->window.padded_w > c->in_w || s.run % VEC_DEPTH != 0 || !in_place;
+    p->gemm.pixel = together * c->stride_w * (stage ? c->in_c : p->window.in_pixel);
     p->gemm.out_pixel = (ptrdiff_t)(together * npu_pitch(c->out_pitch, c->out_c));
-    bool stage =
-        c->pad_left > 0 || p->window.padded_w > c->in_w || s.run % VEC_DEPTH != 0 || p->window.in_pixel != c->in_c;
     if (!stage && is_pointwise(c))
         flatten(p, p->rows * p->window.out_w);
     if (finish_conv(plan, stage))
@@ -352,83 +352,70 @@ static struct vec_plan *plan_dense(const struct vec_isa *isa, const struct nuc_n
     return NULL;
 }
 
-struct vec_plan *vec_plan_conv(const struct vec_isa *isa, const struct nuc_npu *npu, const struct nuc_mc_conv *c,
+struct nuc_mc_conv vec_laid_flat(const struct nuc_mc_conv *c)
+{
+    struct nuc_mc_conv flat = *c;
+
+    if (c->in_w != 1 || c->out_w != 1 || c->k_w != 1 || c->pad_left != 0)
+        return flat;
+    flat.in_w = c->in_h;
+    flat.out_w = c->out_h;
+    flat.k_w = c->k_h;
+    flat.stride_w = c->stride_h;
+    flat.dilation_w = c->dilation_h;
+    flat.pad_left = c->pad_top;
+    flat.in_h = flat.out_h = flat.k_h = flat.stride_h = flat.dilation_h = 1;
+    flat.pad_top = 0;
+    return flat;
+}
+
+struct vec_plan *vec_plan_conv(const struct vec_isa *isa, const struct nuc_npu *npu, const union nuc_mc_record *r,
                                struct vec_budget *budget)
 {
-    return plan_dense(isa, npu, c, (int64_t)c->k_h * c->k_w * (c->in_c / c->groups), 1, budget);
+    const struct nuc_mc_conv c = vec_laid_flat(&r->conv);
+
+    return vec_plan_dense(isa, npu, &c, (int64_t)c.k_h * c.k_w * (c.in_c / c.groups), 1, 1, budget);
 }
 
-struct vec_plan *vec_plan_spread(const struct vec_isa *isa, const struct nuc_npu *npu, const struct nuc_mc_conv *c,
+/*
+ * A product whose right operand is weights is a convolution of its rows as pixels. Batches follow each other like rows,
+ * or there is one.
+ */
+struct vec_plan *vec_plan_matmul(const struct vec_isa *isa, const struct nuc_npu *npu, const union nuc_mc_record *r,
                                  struct vec_budget *budget)
 {
-    return plan_dense(isa, npu, c, 1, c->out_c, budget);
-}
+    const struct nuc_mc_matmul *g = &r->matmul;
+    const int64_t pixels = (int64_t)g->batches * g->rows;
+    const bool even =
+        g->batches == 1 || (g->lhs_batch_stride == (int64_t)g->rows * g->lhs_row_stride && g->rhs_batch_stride == 0);
 
-/* The rows of the left operand as one list: batches follow each other like rows, or there is one. */
-static bool rows_are_even(const struct nuc_mc_matmul *g)
-{
-    return g->batches == 1 || g->lhs_batch_stride == (int64_t)g->rows * g->lhs_row_stride;
-}
-
-struct vec_plan *vec_plan_matmul(const struct vec_isa *isa, const struct nuc_npu *npu, const struct nuc_mc_matmul *g,
-                                 struct vec_budget *budget)
-{
-    const struct nuc_npu_memory m = vec_weights_of(npu);
-    int64_t pixels = (int64_t)g->batches * g->rows;
-    struct vec_tap *taps;
-
-    if ((g->rhs.where & 0xFFu) != NUC_MC_WEIGHTS || g->inner > 0 || (g->batches > 1 && g->rhs_batch_stride != 0) ||
-        g->rhs_zero != 0)
-        return NULL;
-    if ((g->lhs_depth_stride != 1 && g->depth > 1) || !rows_are_even(g) || pixels > INT32_MAX)
-        return NULL;
-    struct source s = {.weight = npu_source_i8(&m, g->rhs),
-                       .bias = g->has_bias ? npu_source_i32(&m, g->bias) : NULL,
-                       .requant = npu_source_i32(&m, g->requant),
-                       .output = g->rhs_column_stride,
-                       .product = g->rhs_depth_stride,
-                       .groups = 1,
-                       .columns = g->columns,
-                       .segments = 1,
-                       .run = g->depth,
-                       .requant_step = g->per_channel ? 2 : 0,
-                       .channels = g->columns,
-                       .taps = g->depth,
-                       .zero = g->lhs_zero,
-                       .out = vec_output_of(g->output_zero, g->clamp_min, g->clamp_max),
-                       .lines = pixels >= VEC_WORTH_LINES,
-                       .single = pixels == 1};
-    struct vec_plan *plan = pack(isa, &s, 1, &taps, budget);
-    if (!plan)
-        return NULL;
-    struct vec_conv_plan *p = &plan->u.conv;
-    bool stage = g->depth % VEC_DEPTH != 0;
-    p->gemm.pixel = g->lhs_row_stride;
-    p->gemm.out_pixel = (ptrdiff_t)npu_pitch(g->out_pitch, g->columns);
-    p->rows = pixels;
-    p->window = (struct vec_window){.isa = isa,
-                                    .in_h = (int32_t)pixels,
-                                    .out_h = (int32_t)pixels,
-                                    .in_w = 1,
-                                    .out_w = 1,
-                                    .in_row = g->lhs_row_stride,
-                                    .out_row = p->gemm.out_pixel,
-                                    .stride_h = 1,
-                                    .dilation_h = 1,
-                                    .pixel = g->depth,
-                                    .in_pixel = g->depth,
-                                    .pitch = (size_t)g->depth,
-                                    .spread = 1,
-                                    .split = 1,
-                                    .padded_w = 1,
-                                    .ring = 1,
-                                    .tap_rows = 1,
-                                    .n_taps = 1,
-                                    .taps = taps};
-    if (!stage)
-        flatten(p, pixels);
-    if (finish_conv(plan, stage))
-        return plan;
-    free(plan);
-    return NULL;
+    if ((g->rhs.where & 0xFFu) != NUC_MC_WEIGHTS || g->inner > 0 || g->rhs_zero != 0 || !even || pixels > INT32_MAX ||
+        (g->lhs_depth_stride != 1 && g->depth > 1) || (g->lhs_row_stride == 0 && pixels > 1))
+        return vec_plan_product(isa, npu, r, budget);
+    const struct nuc_mc_conv c = {.weight = g->rhs,
+                                  .bias = g->has_bias ? g->bias : (struct nuc_mc_ref){NUC_MC_INPUT, 0},
+                                  .requant = g->requant,
+                                  .batches = 1,
+                                  .in_h = (int32_t)pixels,
+                                  .in_w = 1,
+                                  .in_c = g->depth,
+                                  .out_h = (int32_t)pixels,
+                                  .out_w = 1,
+                                  .out_c = g->columns,
+                                  .k_h = 1,
+                                  .k_w = 1,
+                                  .stride_h = 1,
+                                  .stride_w = 1,
+                                  .dilation_h = 1,
+                                  .dilation_w = 1,
+                                  .groups = 1,
+                                  .input_zero = g->lhs_zero,
+                                  .output_zero = g->output_zero,
+                                  .clamp_min = g->clamp_min,
+                                  .clamp_max = g->clamp_max,
+                                  .out_pitch = g->out_pitch,
+                                  .in_pitch = pixels > 1 ? g->lhs_row_stride : 0};
+    struct vec_plan *plan =
+        vec_plan_dense(isa, npu, &c, g->rhs_column_stride, g->rhs_depth_stride, g->per_channel, budget);
+    return plan ? plan : vec_plan_product(isa, npu, r, budget);
 }

@@ -102,14 +102,17 @@ static bool becomes_lines(struct vec_lines *l, const struct nuc_mc_binary *e, st
     return vec_product_is_lines(l, e);
 }
 
-struct vec_plan *vec_plan_binary(const struct vec_isa *isa, const struct nuc_mc_binary *e, struct vec_budget *budget)
+struct vec_plan *vec_plan_binary(const struct vec_isa *isa, const struct nuc_npu *npu, const union nuc_mc_record *r,
+                                 struct vec_budget *budget)
 {
+    const struct nuc_mc_binary *e = &r->binary;
     int32_t last = e->rank - 1;
     uint8_t *memory;
 
+    (void)npu;
     if (e->a_stride[last] < 0 || e->a_stride[last] > 1 || e->b_stride[last] < 0 || e->b_stride[last] > 1)
         return NULL;
-    struct vec_plan *plan = vec_plan_new(budget, VEC_BINARY, sizeof(struct vec_lines), &memory);
+    struct vec_plan *plan = vec_plan_new(budget, vec_run_binary, sizeof(struct vec_lines), &memory);
     if (!plan)
         return NULL;
     plan->u.binary = (struct vec_binary){.a_zero = e->a_zero,
@@ -128,14 +131,16 @@ struct vec_plan *vec_plan_binary(const struct vec_isa *isa, const struct nuc_mc_
     return NULL;
 }
 
-struct vec_plan *vec_plan_softmax(const struct nuc_mc_softmax *s)
+struct vec_plan *vec_plan_softmax(const struct vec_isa *isa, const struct nuc_npu *npu, const union nuc_mc_record *r,
+                                  struct vec_budget *budget)
 {
-    struct vec_budget budget = {.left = UINT64_MAX};
     uint8_t *memory;
-    struct vec_plan *plan = vec_plan_new(&budget, VEC_SOFTMAX, 0, &memory);
+    struct vec_plan *plan = vec_plan_new(budget, vec_run_softmax, 0, &memory);
 
+    (void)isa;
+    (void)npu;
     if (plan) {
-        npu_softmax_exponentials(s, plan->u.softmax.exponentials);
+        npu_softmax_exponentials(&r->softmax, plan->u.softmax.exponentials);
         npu_softmax_addends(plan->u.softmax.exponentials, plan->u.softmax.addends);
     }
     return plan;

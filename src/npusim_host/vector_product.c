@@ -35,19 +35,20 @@ static uint64_t scratch_bytes(const struct vec_isa *isa, const struct nuc_mc_mat
 
 #define MOST_OPERAND (1 << 20) /* rows, columns and depth: products of them stay inside 64 bits */
 
-struct vec_plan *vec_plan_product(const struct vec_isa *isa, const struct nuc_npu *npu, const struct nuc_mc_matmul *g)
+struct vec_plan *vec_plan_product(const struct vec_isa *isa, const struct nuc_npu *npu, const union nuc_mc_record *r,
+                                  struct vec_budget *budget)
 {
+    const struct nuc_mc_matmul *g = &r->matmul;
     const struct nuc_npu_memory m = vec_weights_of(npu);
     const int32_t *bias = g->has_bias ? npu_source_i32(&m, g->bias) : NULL;
     const int32_t *requant = npu_source_i32(&m, g->requant);
-    struct vec_budget budget = {.left = VEC_MOST_SCRATCH};
     const struct vec_output out = vec_output_of(g->output_zero, g->clamp_min, g->clamp_max);
     uint8_t *memory;
 
     if (g->rows > MOST_OPERAND || g->columns > MOST_OPERAND || g->depth > MOST_OPERAND ||
         scratch_bytes(isa, g) > VEC_MOST_SCRATCH)
         return NULL;
-    struct vec_plan *plan = vec_plan_new(&budget, VEC_PRODUCT, params_bytes(g), &memory);
+    struct vec_plan *plan = vec_plan_new(budget, vec_run_product, params_bytes(g), &memory);
     if (!plan)
         return NULL;
     struct vec_params *params = (struct vec_params *)(void *)memory;
@@ -65,14 +66,6 @@ struct vec_plan *vec_plan_product(const struct vec_isa *isa, const struct nuc_np
         vec_params_close(isa, params + b, &out, NULL);
     return plan;
 }
-
-struct product_job {
-    const struct vec_machine *v;
-    const struct vec_product_plan *plan;
-    const struct nuc_mc_matmul *g;
-    const int8_t *lhs, *rhs;
-    int8_t *out;
-};
 
 /* Rows next to each other, the end of each filled with what weights of 0 meet; addend[i]: of the right zero point. */
 static void pack_rows(const struct nuc_mc_matmul *g, const int8_t *lhs, int8_t *rows, int32_t *addend)
@@ -115,16 +108,17 @@ static void pack_columns(const struct vec_isa *isa, const struct nuc_mc_matmul *
 
 static void product_batches(void *arg, uint32_t thread, int64_t begin, int64_t end)
 {
-    const struct product_job *job = arg;
-    const struct nuc_mc_matmul *g = job->g;
-    const struct vec_isa *isa = job->v->isa;
-    uint8_t *weights = job->v->scratch + thread * job->v->scratch_size;
+    const struct vec_call *c = arg;
+    const struct nuc_mc_matmul *g = &c->r->matmul;
+    const struct vec_product_plan *p = &c->plan->u.product;
+    const struct vec_isa *isa = c->v->isa;
+    uint8_t *weights = c->v->scratch + thread * c->v->scratch_size;
     int32_t *bias = (int32_t *)(void *)(weights + weights_bytes(isa, g));
     int32_t *addend = (int32_t *)(void *)((uint8_t *)bias + bias_bytes(g));
     int8_t *rows = (int8_t *)addend + nuc_align_up((size_t)g->rows * sizeof *addend, VEC_ALIGNMENT);
     struct vec_gemm gemm = {.weights = weights,
                             .bias = bias,
-                            .params = job->plan->params,
+                            .params = p->params,
                             .params_step = 1,
                             .block_bytes = packed_depth(g) * VEC_LANES * (size_t)isa->weight_bytes,
                             .segments = 1,
@@ -139,18 +133,19 @@ static void product_batches(void *arg, uint32_t thread, int64_t begin, int64_t e
     for (int64_t b = begin; b < end; b++) {
         int64_t lhs = npu_matrix(g, b, g->lhs_batch_stride, g->lhs_inner_stride);
         int64_t rhs = npu_matrix(g, b, g->rhs_batch_stride, g->rhs_inner_stride);
-        pack_rows(g, job->lhs + lhs, rows, addend);
-        pack_columns(isa, g, job->rhs + rhs, weights, job->plan->bias, bias);
-        isa->gemm(&gemm, segment, g->rows, job->out + npu_out_matrix(g, b));
+        pack_rows(g, c->in + lhs, rows, addend);
+        pack_columns(isa, g, c->other + rhs, weights, p->bias, bias);
+        isa->gemm(&gemm, segment, g->rows, c->out + npu_out_matrix(g, b));
     }
 }
 
-void vec_run_product(const struct vec_machine *v, const struct vec_product_plan *p, const struct nuc_mc_matmul *g,
-                     const int8_t *lhs, const int8_t *rhs, int8_t *out)
+bool vec_run_product(struct vec_call *c)
 {
-    struct product_job job = {v, p, g, lhs, rhs, out};
+    const struct nuc_mc_matmul *g = &c->r->matmul;
 
+    c->other = npu_source_i8(c->m, g->rhs);
     /* Packing weights takes longer than products do. */
-    vec_share(v, product_batches, &job, g->batches,
+    vec_share(c->v, product_batches, c, g->batches,
               ((int64_t)g->rows * vec_up(g->columns, VEC_LANES) / VEC_DEPTH + g->columns) * g->depth);
+    return true;
 }

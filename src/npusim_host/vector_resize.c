@@ -28,18 +28,22 @@ static uint8_t *take_positions(struct vec_positions *p, uint8_t *memory, int32_t
     return (uint8_t *)(p->part + n);
 }
 
-struct vec_plan *vec_plan_resize(const struct nuc_mc_resize *z, struct vec_budget *budget)
+struct vec_plan *vec_plan_resize(const struct vec_isa *isa, const struct nuc_npu *npu, const union nuc_mc_record *r,
+                                 struct vec_budget *budget)
 {
+    const struct nuc_mc_resize *z = &r->resize;
     /* Values of few channels have a position each. */
     bool narrow = z->channels < VEC_LANES && npu_pitch(z->out_pitch, z->channels) == z->channels;
     int64_t values = (int64_t)z->out_w * (narrow ? z->channels : 1), row = (int64_t)z->in_w * z->channels;
     uint64_t scratch = nuc_align_up((size_t)row * sizeof(int32_t) + VEC_SLACK, VEC_ALIGNMENT);
     uint8_t *memory;
 
+    (void)isa;
+    (void)npu;
     if (row > INT32_MAX || values > INT32_MAX || scratch > VEC_MOST_SCRATCH)
         return NULL;
     struct vec_plan *plan =
-        vec_plan_new(budget, VEC_RESIZE, 3 * sizeof(int32_t) * ((uint64_t)values + (uint64_t)z->out_h), &memory);
+        vec_plan_new(budget, vec_run_resize, 3 * sizeof(int32_t) * ((uint64_t)values + (uint64_t)z->out_h), &memory);
     if (!plan)
         return NULL;
     struct vec_resize_plan *p = &plan->u.resize;
@@ -54,36 +58,28 @@ struct vec_plan *vec_plan_resize(const struct nuc_mc_resize *z, struct vec_budge
     return plan;
 }
 
-struct resize_job {
-    const struct vec_machine *v;
-    const struct vec_resize_plan *p;
-    const struct nuc_mc_resize *z;
-    const int8_t *in;
-    int8_t *out;
-};
-
 static void resize_rows(void *arg, uint32_t thread, int64_t begin, int64_t end)
 {
-    const struct resize_job *job = arg;
-    const struct nuc_mc_resize *z = job->z;
-    const struct vec_positions *at = &job->p->rows;
-    int32_t *blended = (int32_t *)(void *)(job->v->scratch + thread * job->v->scratch_size);
+    const struct vec_call *c = arg;
+    const struct nuc_mc_resize *z = &c->r->resize;
+    const struct vec_resize_plan *p = &c->plan->u.resize;
+    const struct vec_positions *at = &p->rows;
+    int32_t *blended = (int32_t *)(void *)(c->v->scratch + thread * c->v->scratch_size);
     int64_t row = (int64_t)z->in_w * z->channels, out_row = z->out_w * npu_pitch(z->out_pitch, z->channels);
 
     for (int64_t r = begin; r < end; r++) {
-        const int8_t *image = job->in + r / z->out_h * z->in_h * row;
+        const int8_t *image = c->in + r / z->out_h * z->in_h * row;
         int64_t y = r % z->out_h;
-        job->v->isa->blend_rows(image + at->low[y] * row, image + at->high[y] * row, at->part[y], (int32_t)row,
-                                blended);
-        job->v->isa->blend_columns(&job->p->columns, blended, job->out + r * out_row);
+        c->v->isa->blend_rows(image + at->low[y] * row, image + at->high[y] * row, at->part[y], (int32_t)row, blended);
+        c->v->isa->blend_columns(&p->columns, blended, c->out + r * out_row);
     }
 }
 
-void vec_run_resize(const struct vec_machine *v, const struct vec_resize_plan *p, const struct nuc_mc_resize *z,
-                    const int8_t *in, int8_t *out)
+bool vec_run_resize(struct vec_call *c)
 {
-    struct resize_job job = {v, p, z, in, out};
+    const struct nuc_mc_resize *z = &c->r->resize;
 
-    vec_share(v, resize_rows, &job, (int64_t)z->batches * z->out_h,
+    vec_share(c->v, resize_rows, c, (int64_t)z->batches * z->out_h,
               1 + ((int64_t)z->in_w + z->out_w) * z->channels / VEC_LANES * VEC_STEPS_BLEND);
+    return true;
 }

@@ -1,6 +1,7 @@
 /* Calls on the vector kernels: rows of outputs, shared out to threads. */
 #include <float.h>
 
+#include "device/base/span.h"
 #include "device/npusim/npu_math.h"
 #include "npusim_host/vector_call.h"
 
@@ -43,12 +44,13 @@ static int64_t depthwise_jobs(const struct vec_depthwise_plan *p)
 
 int64_t vec_plan_steps(const struct vec_plan *p)
 {
-    if (p->kind == VEC_TRANSPOSED)
-        return p->u.transposed.images * conv_pixels(&p->u.transposed.conv) * conv_pixel_steps(&p->u.transposed.conv) +
-               (p->next ? vec_plan_steps(p->next) : 0);
-    if (p->kind == VEC_CONV)
-        return conv_pixels(&p->u.conv) * conv_pixel_steps(&p->u.conv);
-    return p->kind == VEC_DEPTHWISE ? depthwise_jobs(&p->u.depthwise) * depthwise_row_steps(&p->u.depthwise) : 0;
+    int64_t steps = 0;
+
+    if (p->run == vec_run_depthwise)
+        return depthwise_jobs(&p->u.depthwise) * depthwise_row_steps(&p->u.depthwise);
+    for (; p && p->run == vec_run_conv; p = p->next)
+        steps += p->u.conv.images * conv_pixels(&p->u.conv) * conv_pixel_steps(&p->u.conv);
+    return steps;
 }
 
 /* Values next to each other are shared out in runs of as many. */
@@ -59,30 +61,23 @@ static int64_t end_of_runs(int64_t end, int64_t n)
     return end * RUN < n ? end * RUN : n;
 }
 
-struct window_job {
-    const struct vec_machine *v;
-    const void *plan;
-    const int8_t *in;
-    int8_t *out;
-};
-
 static void conv_rows(void *arg, uint32_t thread, int64_t begin, int64_t end)
 {
-    const struct window_job *job = arg;
-    const struct vec_conv_plan *p = job->plan;
+    const struct vec_call *c = arg;
+    const struct vec_conv_plan *p = &c->plan->u.conv;
     const int8_t *tap[VEC_MAX_TAPS];
     struct vec_cursor cursor;
     struct vec_gemm g = p->gemm;
 
-    vec_cursor_start(&cursor, &p->window, job->in, scratch_of(job->v, thread));
+    vec_cursor_start(&cursor, &p->window, c->in, scratch_of(c->v, thread));
     for (int64_t row = begin; row < end; row++) {
-        int8_t *out = job->out + row * p->window.out_row;
+        int8_t *out = c->out + row * p->window.out_row;
         vec_cursor_row(&cursor, row / p->window.out_h, (int32_t)(row % p->window.out_h), tap);
         g.weights = p->gemm.weights;
         g.bias = p->gemm.bias;
         g.params = p->gemm.params;
         for (int32_t group = 0; group < p->groups; group++) {
-            job->v->isa->gemm(&g, tap, p->window.out_w, out + group * p->group_out);
+            c->v->isa->gemm(&g, tap, p->window.out_w, out + group * p->group_out);
             for (int32_t t = 0; t < p->window.n_taps; t++)
                 tap[t] += p->group_in;
             g.weights += p->group_weights;
@@ -95,17 +90,17 @@ static void conv_rows(void *arg, uint32_t thread, int64_t begin, int64_t end)
 /* Pixels without rows, in tiles. */
 static void conv_tiles(void *arg, uint32_t thread, int64_t begin, int64_t end)
 {
-    const struct window_job *job = arg;
-    const struct vec_conv_plan *p = job->plan;
+    const struct vec_call *c = arg;
+    const struct vec_conv_plan *p = &c->plan->u.conv;
     struct vec_gemm g = p->gemm;
     int64_t last = end * VEC_TILE < p->pixels ? end * VEC_TILE : p->pixels;
 
     (void)thread;
     for (int32_t group = 0; group < p->groups; group++) {
         for (int64_t at = begin * VEC_TILE; at < last; at += p->sweep) {
-            const int8_t *segment = job->in + at * g.pixel + group * p->group_in;
-            job->v->isa->gemm(&g, &segment, (int32_t)(last - at < p->sweep ? last - at : p->sweep),
-                              job->out + at * g.out_pixel + group * p->group_out);
+            const int8_t *segment = c->in + at * g.pixel + group * p->group_in;
+            c->v->isa->gemm(&g, &segment, (int32_t)(last - at < p->sweep ? last - at : p->sweep),
+                            c->out + at * g.out_pixel + group * p->group_out);
         }
         g.weights += p->group_weights;
         g.bias += p->group_params * VEC_LANES;
@@ -118,8 +113,8 @@ static void conv_tiles(void *arg, uint32_t thread, int64_t begin, int64_t end)
 /* The columns of a single tile of pixels. */
 static void conv_columns(void *arg, uint32_t thread, int64_t begin, int64_t end)
 {
-    const struct window_job *job = arg;
-    const struct vec_conv_plan *p = job->plan;
+    const struct vec_call *c = arg;
+    const struct vec_conv_plan *p = &c->plan->u.conv;
     struct vec_gemm g = p->gemm;
     int64_t first = begin * WIDE, columns = (end - begin) * WIDE * VEC_LANES;
 
@@ -129,56 +124,64 @@ static void conv_columns(void *arg, uint32_t thread, int64_t begin, int64_t end)
     g.params += first * g.params_step;
     g.columns -= (int32_t)(first * VEC_LANES);
     g.columns = columns < g.columns ? (int32_t)columns : g.columns;
-    job->v->isa->gemm(&g, &job->in, (int32_t)p->pixels, job->out + first * VEC_LANES);
+    c->v->isa->gemm(&g, &c->in, (int32_t)p->pixels, c->out + first * VEC_LANES);
 }
 
-void vec_run_conv(const struct vec_machine *v, const struct vec_conv_plan *p, const int8_t *in, int8_t *out)
+static void run_image(struct vec_call *c, const struct vec_conv_plan *p)
 {
-    struct window_job job = {v, p, in, out};
-    int64_t steps = v->threads ? conv_pixel_steps(p) : 0;
+    int64_t steps = c->v->threads ? conv_pixel_steps(p) : 0;
     int64_t blocks = (p->gemm.columns + WIDE * VEC_LANES - 1) / (WIDE * VEC_LANES);
 
     if (p->pixels == 0)
-        vec_share(v, conv_rows, &job, p->rows, p->window.out_w * steps);
+        vec_share(c->v, conv_rows, c, p->rows, p->window.out_w * steps);
     else if (p->pixels <= VEC_TILE && p->groups == 1)
-        vec_share(v, conv_columns, &job, blocks, steps * p->pixels * WIDE / vec_up(p->gemm.columns, VEC_LANES));
+        vec_share(c->v, conv_columns, c, blocks, steps * p->pixels * WIDE / vec_up(p->gemm.columns, VEC_LANES));
     else
-        vec_share(v, conv_tiles, &job, (p->pixels + VEC_TILE - 1) / VEC_TILE, steps * VEC_TILE);
+        vec_share(c->v, conv_tiles, c, (p->pixels + VEC_TILE - 1) / VEC_TILE, steps * VEC_TILE);
+}
+
+bool vec_run_conv(struct vec_call *c)
+{
+    const int8_t *in = c->in;
+    int8_t *out = c->out;
+
+    for (; c->plan; c->plan = c->plan->next) {
+        const struct vec_conv_plan *p = &c->plan->u.conv;
+        for (int64_t b = 0; b < p->images; b++) {
+            c->in = in + b * p->in_image + p->in_start;
+            c->out = out + b * p->out_image + p->out_start;
+            run_image(c, p);
+        }
+    }
+    return true;
 }
 
 static void depthwise_rows(void *arg, uint32_t thread, int64_t begin, int64_t end)
 {
-    const struct window_job *job = arg;
-    const struct vec_depthwise_plan *p = job->plan;
+    const struct vec_call *c = arg;
+    const struct vec_depthwise_plan *p = &c->plan->u.depthwise;
     const int8_t *tap[VEC_MAX_TAPS + VEC_DEPTH];
     struct vec_cursor cursor;
 
-    vec_cursor_start(&cursor, &p->window, job->in, scratch_of(job->v, thread));
+    vec_cursor_start(&cursor, &p->window, c->in, scratch_of(c->v, thread));
     int32_t each = p->depthwise.rows, jobs = vec_up(p->window.out_h, each);
 
-    for (int64_t job_row = begin; job_row < end; job_row++) {
-        int64_t image = job_row / jobs;
-        int32_t oy = (int32_t)(job_row % jobs) * each;
+    for (int64_t row = begin; row < end; row++) {
+        int64_t image = row / jobs;
+        int32_t oy = (int32_t)(row % jobs) * each;
         vec_cursor_row(&cursor, image, oy / each, tap);
-        job->v->isa->depthwise(&p->depthwise, tap, p->window.out_h - oy < each ? 1 : each,
-                               job->out + (image * p->window.out_h + oy) * p->window.out_row);
+        c->v->isa->depthwise(&p->depthwise, tap, p->window.out_h - oy < each ? 1 : each,
+                             c->out + (image * p->window.out_h + oy) * p->window.out_row);
     }
 }
 
-void vec_run_depthwise(const struct vec_machine *v, const struct vec_depthwise_plan *p, const int8_t *in, int8_t *out)
+bool vec_run_depthwise(struct vec_call *c)
 {
-    struct window_job job = {v, p, in, out};
+    const struct vec_depthwise_plan *p = &c->plan->u.depthwise;
 
-    vec_share(v, depthwise_rows, &job, depthwise_jobs(p), depthwise_row_steps(p));
+    vec_share(c->v, depthwise_rows, c, depthwise_jobs(p), depthwise_row_steps(p));
+    return true;
 }
-
-struct binary_job {
-    const struct vec_isa *isa;
-    const struct vec_binary *plan;
-    const struct nuc_mc_binary *e;
-    const int8_t *a, *b;
-    int8_t *out;
-};
 
 /* Offsets of the operands at row `row` of all dimensions but the last. */
 static void places_of_row(const struct nuc_mc_binary *e, int64_t row, int64_t *at_a, int64_t *at_b)
@@ -196,10 +199,10 @@ static void places_of_row(const struct nuc_mc_binary *e, int64_t row, int64_t *a
 #define WORTH_TOGETHER 128 /* times that rows are taken together */
 
 /* `rows` times `together` rows from `row` on, which share an operand; those together lie next to each other. */
-static void scale_rows(const struct binary_job *job, int64_t row, int64_t rows, int32_t together)
+static void scale_rows(const struct vec_call *call, int64_t row, int64_t rows, int32_t together)
 {
-    const struct nuc_mc_binary *e = job->e;
-    const struct vec_lines *l = job->plan->lines;
+    const struct nuc_mc_binary *e = &call->r->binary;
+    const struct vec_lines *l = call->plan->u.binary.lines;
     int32_t last = e->rank - 1, values = e->shape[last] * together;
     int32_t words[SCALED], addend[SCALED], shift[SCALED];
     const int32_t *strides = l->a_is_shared ? e->b_stride : e->a_stride;
@@ -215,8 +218,8 @@ static void scale_rows(const struct binary_job *job, int64_t row, int64_t rows, 
     int64_t at_a, at_b;
 
     places_of_row(e, row, &at_a, &at_b);
-    const int8_t *shared = l->a_is_shared ? job->a + at_a : job->b + at_b;
-    const int8_t *in = l->a_is_shared ? job->b + at_b : job->a + at_a;
+    const int8_t *shared = l->a_is_shared ? call->in + at_a : call->other + at_b;
+    const int8_t *in = l->a_is_shared ? call->other + at_b : call->in + at_a;
     for (int32_t at = 0; at < values; at += SCALED) {
         int32_t n = values - at < SCALED ? values - at : SCALED;
         for (int32_t i = 0, c = at % e->shape[last]; i < SCALED; i++, c = c + 1 < e->shape[last] ? c + 1 : 0) {
@@ -225,28 +228,28 @@ static void scale_rows(const struct binary_job *job, int64_t row, int64_t rows, 
             addend[i] = l->addend[byte];
             shift[i] = l->shift[byte];
         }
-        job->isa->scale_rows(&s, in + at, n, job->out + row * (s.out_row / together) + at);
+        call->v->isa->scale_rows(&s, in + at, n, call->out + row * (s.out_row / together) + at);
     }
 }
 
 /* Rows that make whole steps of values when they are taken together, where they lie next to each other. */
-static int32_t rows_together(const struct binary_job *job)
+static int32_t rows_together(const struct vec_call *call)
 {
-    const struct nuc_mc_binary *e = job->e;
+    const struct nuc_mc_binary *e = &call->r->binary;
     int32_t last = e->rank - 1, size = e->shape[last], together = 1;
-    const int32_t *strides = job->plan->lines->a_is_shared ? e->b_stride : e->a_stride;
+    const int32_t *strides = call->plan->u.binary.lines->a_is_shared ? e->b_stride : e->a_stride;
 
     while (together * (size % SCALED) % SCALED != 0)
         together *= 2;
     bool dense = strides[last - 1] == size && npu_pitch(e->out_pitch, size) == size;
-    return dense && job->plan->lines->rows >= WORTH_TOGETHER * together ? together : 1;
+    return dense && call->plan->u.binary.lines->rows >= WORTH_TOGETHER * together ? together : 1;
 }
 
 static void scaled_rows(void *arg, uint32_t thread, int64_t begin, int64_t end)
 {
-    const struct binary_job *job = arg;
-    int64_t rows = job->plan->lines->rows;
-    int32_t together = rows_together(job);
+    const struct vec_call *call = arg;
+    int64_t rows = call->plan->u.binary.lines->rows;
+    int32_t together = rows_together(call);
 
     (void)thread;
     while (begin < end) {
@@ -254,18 +257,18 @@ static void scaled_rows(void *arg, uint32_t thread, int64_t begin, int64_t end)
         next = next < end ? next : end;
         int64_t whole = (next - begin) / together;
         if (whole > 0)
-            scale_rows(job, begin, whole, together);
+            scale_rows(call, begin, whole, together);
         begin += whole * together;
         if (begin < next)
-            scale_rows(job, begin, next - begin, 1);
+            scale_rows(call, begin, next - begin, 1);
         begin = next;
     }
 }
 
 static void binary_rows(void *arg, uint32_t thread, int64_t begin, int64_t end)
 {
-    const struct binary_job *job = arg;
-    const struct nuc_mc_binary *e = job->e;
+    const struct vec_call *call = arg;
+    const struct nuc_mc_binary *e = &call->r->binary;
     int32_t last = e->rank - 1;
     int64_t pitch = npu_pitch(e->out_pitch, e->shape[last]);
 
@@ -273,111 +276,99 @@ static void binary_rows(void *arg, uint32_t thread, int64_t begin, int64_t end)
     for (int64_t row = begin; row < end; row++) {
         int64_t at_a, at_b;
         places_of_row(e, row, &at_a, &at_b);
-        job->isa->binary(job->plan, job->a + at_a, e->a_stride[last], job->b + at_b, e->b_stride[last], e->shape[last],
-                         job->out + row * pitch);
+        call->v->isa->binary(&call->plan->u.binary, call->in + at_a, e->a_stride[last], call->other + at_b,
+                             e->b_stride[last], e->shape[last], call->out + row * pitch);
     }
 }
 
 /* One long row: threads take runs of it. */
 static void binary_runs(void *arg, uint32_t thread, int64_t begin, int64_t end)
 {
-    const struct binary_job *job = arg;
-    int32_t a_stride = job->e->a_stride[0], b_stride = job->e->b_stride[0];
-    int64_t at = begin * RUN, n = end_of_runs(end, job->e->shape[0]) - at;
+    const struct vec_call *call = arg;
+    int32_t a_stride = call->r->binary.a_stride[0], b_stride = call->r->binary.b_stride[0];
+    int64_t at = begin * RUN, n = end_of_runs(end, call->r->binary.shape[0]) - at;
 
     (void)thread;
-    job->isa->binary(job->plan, job->a + at * a_stride, a_stride, job->b + at * b_stride, b_stride, (int32_t)n,
-                     job->out + at);
+    call->v->isa->binary(&call->plan->u.binary, call->in + at * a_stride, a_stride, call->other + at * b_stride,
+                         b_stride, (int32_t)n, call->out + at);
 }
 
-void vec_run_binary(const struct vec_machine *v, const struct vec_binary *p, const struct nuc_mc_binary *e,
-                    const int8_t *a, const int8_t *b, int8_t *out)
+bool vec_run_binary(struct vec_call *c)
 {
-    struct binary_job job = {v->isa, p, e, a, b, out};
+    const struct nuc_mc_binary *e = &c->r->binary;
+    const bool lines = c->plan->u.binary.lines != NULL;
     int64_t rows = 1;
 
-    if (e->rank == 1) {
-        vec_share(v, binary_runs, &job, vec_up(e->shape[0], RUN), RUN / VEC_LANES * VEC_STEPS_BINARY);
-        return;
-    }
+    c->other = npu_source_i8(c->m, e->b);
     for (int32_t d = 0; d < e->rank - 1; d++)
         rows *= e->shape[d];
-    vec_share(v, p->lines ? scaled_rows : binary_rows, &job, rows,
-              (int64_t)vec_up(e->shape[e->rank - 1], VEC_LANES) * (p->lines ? VEC_STEPS_SCALE : VEC_STEPS_BINARY));
+    if (e->rank == 1)
+        vec_share(c->v, binary_runs, c, vec_up(e->shape[0], RUN), RUN / VEC_LANES * VEC_STEPS_BINARY);
+    else
+        vec_share(c->v, lines ? scaled_rows : binary_rows, c, rows,
+                  (int64_t)vec_up(e->shape[e->rank - 1], VEC_LANES) * (lines ? VEC_STEPS_SCALE : VEC_STEPS_BINARY));
+    return true;
 }
 
+/* Rows of values, or all values in one, which is cut into runs. */
 struct table_job {
     const struct vec_isa *isa;
     const int8_t *table, *in;
     int8_t *out;
-    int64_t count; /* of values next to each other, if they all are; else 0 */
-    int32_t run;   /* values of a run */
-    int64_t in_pitch, pitch;
+    int64_t rows, row, in_pitch, pitch;
 };
 
 static void table_runs(void *arg, uint32_t thread, int64_t begin, int64_t end)
 {
     const struct table_job *job = arg;
+    int64_t at = begin * RUN;
 
     (void)thread;
-    if (job->count > 0) {
-        int64_t at = begin * RUN;
-        job->isa->lookup(job->table, job->in + at, (int32_t)(end_of_runs(end, job->count) - at), job->out + at);
-        return;
+    if (job->rows == 1)
+        job->isa->lookup(job->table, job->in + at, (int32_t)(end_of_runs(end, job->row) - at), job->out + at);
+    for (int64_t r = begin; r < end && job->rows > 1; r++)
+        job->isa->lookup(job->table, job->in + r * job->in_pitch, (int32_t)job->row, job->out + r * job->pitch);
+}
+
+static void share_table(const struct vec_machine *v, struct table_job job)
+{
+    job.isa = v->isa;
+    if (job.in_pitch == job.row && job.pitch == job.row) {
+        job.row *= job.rows;
+        job.rows = 1;
     }
-    for (int64_t r = begin; r < end; r++)
-        job->isa->lookup(job->table, job->in + r * job->in_pitch, job->run, job->out + r * job->pitch);
+    if (job.rows == 1)
+        vec_share(v, table_runs, &job, (job.row + RUN - 1) / RUN, RUN / VEC_MAX_BLOCK * VEC_STEPS_LOOKUP);
+    else
+        vec_share(v, table_runs, &job, job.rows, (int64_t)vec_up((int32_t)job.row, VEC_MAX_BLOCK) * VEC_STEPS_LOOKUP);
 }
 
-static void share_table(const struct vec_machine *v, struct table_job *job, int64_t rows)
+bool vec_run_table(struct vec_call *c)
 {
-    bool dense = job->count > 0;
+    const struct nuc_mc_lut *l = &c->r->lut;
+    const int32_t row = l->out_pitch == 0 && l->in_pitch == 0 ? l->count : l->run;
 
-    vec_share(v, table_runs, job, dense ? (job->count + RUN - 1) / RUN : rows,
-              (int64_t)vec_up(dense ? RUN : job->run, VEC_MAX_BLOCK) * VEC_STEPS_LOOKUP);
-}
-
-void vec_run_table(const struct vec_machine *v, const struct nuc_mc_lut *l, const int8_t *table, const int8_t *in,
-                   int8_t *out)
-{
-    bool dense = l->out_pitch == 0 && l->in_pitch == 0;
-    struct table_job job = {.isa = v->isa,
-                            .table = table,
-                            .in = in,
-                            .out = out,
-                            .count = dense ? l->count : 0,
-                            .run = l->run,
-                            .in_pitch = npu_pitch(l->in_pitch, l->run),
-                            .pitch = npu_pitch(l->out_pitch, l->run)};
-
-    /* A dense table leaves its run 0. */
-    share_table(v, &job, dense ? 1 : l->count / l->run);
+    share_table(c->v, (struct table_job){.table = npu_source_i8(c->m, l->table),
+                                         .in = c->in,
+                                         .out = c->out,
+                                         .rows = l->count / row,
+                                         .row = row,
+                                         .in_pitch = npu_pitch(l->in_pitch, row),
+                                         .pitch = npu_pitch(l->out_pitch, row)});
+    return true;
 }
 
 void vec_run_last_table(const struct vec_machine *v, const struct nuc_mc_result *result, const int8_t *table,
                         int8_t *out)
 {
-    bool dense = result->pitch == result->row;
-    int64_t rows = (int64_t)result->rows;
-    struct table_job job = {.isa = v->isa,
-                            .table = table,
-                            .in = out,
-                            .out = out,
-                            .count = dense ? rows * result->row : 0,
-                            .run = result->row,
-                            .in_pitch = result->pitch,
-                            .pitch = result->pitch};
-
-    share_table(v, &job, rows);
+    share_table(v, (struct table_job){.table = table,
+                                      .in = out,
+                                      .out = out,
+                                      .rows = (int64_t)result->rows,
+                                      .row = result->row,
+                                      .in_pitch = result->pitch,
+                                      .pitch = result->pitch});
 }
-
-struct pool_job {
-    const struct vec_isa *isa;
-    const struct nuc_mc_pool *p;
-    bool average;
-    const int8_t *in;
-    int8_t *out;
-};
 
 /* Rounded up: `struct vec_pool`. */
 static float reciprocal_of(int32_t count)
@@ -405,11 +396,12 @@ static int32_t alike_from(const struct nuc_mc_pool *p, int32_t ox)
     return x >= 0 && ox <= last ? last - ox + 1 : 1;
 }
 
-static void pool_row(const struct pool_job *job, const int8_t *image, int32_t oy, int8_t *out)
+static void pool_row(const struct vec_call *c, const int8_t *image, int32_t oy, int8_t *out)
 {
-    const struct nuc_mc_pool *p = job->p;
+    const struct nuc_mc_pool *p = &c->r->pool;
     const int64_t pixel = npu_pitch(p->in_pitch, p->channels), out_pixel = npu_pitch(p->out_pitch, p->channels);
     const int32_t y = oy * p->stride_h - p->pad_top, all = p->k_h * p->k_w;
+    const bool average = nuc_mc_opcode_of(&p->call) == NUC_MC_OP_AVERAGE_POOL_2D;
     int32_t y0, x0, rows = taps_inside(y, p->in_h, p->k_h, &y0), n;
 
     for (int32_t ox = 0; ox < p->out_w; ox += n, out += n * out_pixel) {
@@ -429,38 +421,32 @@ static void pool_row(const struct pool_job *job, const int8_t *image, int32_t oy
                                    .reciprocal = reciprocal_of(taps > 0 ? taps : 1),
                                    .output = vec_output_of(0, p->clamp_min, p->clamp_max)};
         const int8_t *in = inside > 0 ? image + (y + y0) * w.row + (x + x0) * w.pixel : image;
-        if (job->average)
-            job->isa->average(&w, in, out);
-        else
-            job->isa->maximum(&w, in, out);
+        (average ? c->v->isa->average : c->v->isa->maximum)(&w, in, out);
     }
 }
 
 static void pool_rows(void *arg, uint32_t thread, int64_t begin, int64_t end)
 {
-    const struct pool_job *job = arg;
-    const struct nuc_mc_pool *p = job->p;
+    const struct vec_call *c = arg;
+    const struct nuc_mc_pool *p = &c->r->pool;
     int64_t image = (int64_t)p->in_h * p->in_w * npu_pitch(p->in_pitch, p->channels);
     int64_t row_bytes = p->out_w * npu_pitch(p->out_pitch, p->channels);
 
     (void)thread;
     for (int64_t row = begin; row < end; row++)
-        pool_row(job, job->in + row / p->out_h * image, (int32_t)(row % p->out_h), job->out + row * row_bytes);
+        pool_row(c, c->in + row / p->out_h * image, (int32_t)(row % p->out_h), c->out + row * row_bytes);
 }
 
-bool vec_pools(const struct nuc_mc_pool *p)
+bool vec_run_pool(struct vec_call *c)
 {
-    return p->k_h * p->k_w <= VEC_MAX_POOLED;
-}
-
-void vec_run_pool(const struct vec_machine *v, const struct nuc_mc_pool *p, bool average, const int8_t *in, int8_t *out)
-{
-    struct pool_job job = {v->isa, p, average, in, out};
-
+    const struct nuc_mc_pool *p = &c->r->pool;
     int64_t vectors = (int64_t)p->out_w * vec_up(p->channels, VEC_LANES);
 
-    vec_share(v, pool_rows, &job, (int64_t)p->batches * p->out_h,
+    if (p->k_h * p->k_w > VEC_MAX_POOLED)
+        return false;
+    vec_share(c->v, pool_rows, c, (int64_t)p->batches * p->out_h,
               vectors * ((int64_t)p->k_h * p->k_w + VEC_STEPS_REQUANT));
+    return true;
 }
 
 #define REDUCED_BLOCK 512      /* values next to each other that are summed together */
@@ -473,11 +459,6 @@ static int64_t reduced_count(const struct nuc_mc_reduce *d)
     for (int32_t i = 0; i < d->reduced_rank; i++)
         count *= d->reduced_shape[i];
     return count;
-}
-
-bool vec_reduces(const struct nuc_mc_reduce *d)
-{
-    return d->rank > 0 && d->stride[d->rank - 1] == 1 && d->shape[d->rank - 1] > 1 && reduced_count(d) <= MOST_REDUCED;
 }
 
 /* `n` values next to each other: by `scale`, or, where it is NULL, one after the other by npu_reduced_sum(). */
@@ -515,29 +496,34 @@ static bool join_reduced(struct nuc_mc_reduce *d)
     return true;
 }
 
-void vec_run_reduce(const struct vec_machine *v, const struct nuc_mc_reduce *reduce, const int8_t *in, int8_t *out)
+/* Sums of channels next to each other. */
+bool vec_run_reduce(struct vec_call *c)
 {
     static const int32_t none[NUC_MC_MAX_RANK] = {0};
-    struct nuc_mc_reduce joined = *reduce, *d = &joined;
-    int32_t last = d->rank - 1, size = d->shape[last];
+    struct nuc_mc_reduce joined = c->r->reduce, *d = &joined;
+    int32_t last = d->rank - 1, size = last < 0 ? 1 : d->shape[last];
     struct npu_walk walk = {.rank = last, .shape = d->shape};
     int64_t at = 0, unused = 0;
     const struct vec_output output = vec_output_of(d->output_zero, d->clamp_min, d->clamp_max);
     struct vec_params scale = {.form = VEC_ANY};
     bool is_mean = nuc_mc_opcode_of(&d->call) == NUC_MC_OP_MEAN;
+    int8_t *out = c->out;
 
+    if (last < 0 || d->stride[last] != 1 || size == 1 || reduced_count(d) > MOST_REDUCED)
+        return false;
     for (int32_t i = 0; i < VEC_LANES && is_mean; i++)
         is_mean = vec_params_set_word(&scale, i, (uint64_t)reduced_count(d) * 255, d->multiplier, d->shift);
     if (is_mean)
-        vec_params_close(v->isa, &scale, &output, NULL);
+        vec_params_close(c->v->isa, &scale, &output, NULL);
     while (join_reduced(d)) {
     }
     do {
         for (int32_t i = 0; i < size; i += REDUCED_BLOCK)
-            reduce_block(v, d, is_mean ? &scale : NULL, &output, in + at + i,
+            reduce_block(c->v, d, is_mean ? &scale : NULL, &output, c->in + at + i,
                          size - i < REDUCED_BLOCK ? size - i : REDUCED_BLOCK, out + i);
         out += size;
     } while (npu_step(&walk, &at, d->stride, &unused, none));
+    return true;
 }
 
 #define LARGEST_BLOCK 64
@@ -576,19 +562,20 @@ static void softmax_row(const struct vec_isa *isa, const struct vec_softmax_plan
     isa->lookup(bytes, in, n, out);
 }
 
-void vec_run_softmax(const struct vec_machine *v, const struct vec_softmax_plan *p, const struct nuc_mc_softmax *s,
-                     const int8_t *in, int8_t *out)
+bool vec_run_softmax(struct vec_call *c)
 {
-    uintptr_t from = (uintptr_t)in, to = (uintptr_t)out, n = (uintptr_t)s->depth;
-    int64_t pitch = npu_pitch(s->out_pitch, s->depth), bytes = pitch * s->rows;
-    bool apart = to + (uintptr_t)bytes <= from || from + n * (uintptr_t)s->rows <= to;
-    bool in_place = to == from && pitch == s->depth;
+    const struct nuc_mc_softmax *s = &c->r->softmax;
+    const struct vec_softmax_plan *p = &c->plan->u.softmax;
+    const size_t pitch = (size_t)npu_pitch(s->out_pitch, s->depth), rows = (size_t)s->rows;
+    bool apart = nuc_is_apart(c->out, pitch * rows, c->in, (size_t)s->depth * rows);
+    bool in_place = c->out == c->in && pitch == (size_t)s->depth;
 
     /* A row that lies over another part of its input is computed value by value, as it is defined. */
     if (s->depth <= LONG_SOFTMAX || !(apart || in_place)) {
-        npu_softmax_from(s, p->exponentials, in, out);
-        return;
+        npu_softmax_from(s, p->exponentials, c->in, c->out);
+        return true;
     }
-    for (int32_t row = 0; row < s->rows; row++)
-        softmax_row(v->isa, p, in + (int64_t)row * s->depth, s->depth, out + row * pitch);
+    for (size_t row = 0; row < rows; row++)
+        softmax_row(c->v->isa, p, c->in + row * (size_t)s->depth, s->depth, c->out + row * pitch);
+    return true;
 }

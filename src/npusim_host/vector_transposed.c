@@ -32,7 +32,7 @@ static struct phase phase_of(int32_t first, int32_t stride, int32_t pad, int32_t
     return p;
 }
 
-/* Constants of a phase, one after the other: what vec_plan_conv() reads. */
+/* Constants of a phase, one after the other: what vec_plan_dense() reads. */
 struct constants {
     uint8_t *bytes;
     struct nuc_mc_ref bias, requant, weight;
@@ -73,15 +73,14 @@ static bool take_constants(const struct nuc_npu *npu, const struct nuc_mc_conv *
 }
 
 /* The window of a phase is that of its dense convolution, but for the steps of images whose rest others have. */
-static void place(struct vec_transposed_plan *p, const struct nuc_mc_conv *c, const struct phase *y,
-                  const struct phase *x)
+static void place(struct vec_conv_plan *p, const struct nuc_mc_conv *c, const struct phase *y, const struct phase *x)
 {
     ptrdiff_t in_pixel = (ptrdiff_t)npu_pitch(c->in_pitch, c->in_c);
     ptrdiff_t out_pixel = (ptrdiff_t)npu_pitch(c->out_pitch, c->out_c);
-    struct vec_window *w = &p->conv.window;
+    struct vec_window *w = &p->window;
 
-    p->conv.pixels = 0;
-    p->conv.rows = y->count;
+    p->pixels = 0;
+    p->rows = y->count;
     w->in_row = c->in_w * in_pixel;
     w->out_row = c->stride_h * c->out_w * out_pixel;
     p->images = c->batches;
@@ -116,12 +115,10 @@ static struct vec_plan *plan_phase(const struct vec_isa *isa, const struct nuc_n
     dense.pad_top = y->pad;
     dense.pad_left = x->pad;
     dense.out_pitch = (int32_t)pitch;
-    struct vec_plan *plan = vec_plan_conv(isa, &constants, &dense, budget);
+    struct vec_plan *plan = vec_plan_dense(isa, &constants, &dense, (int64_t)y->taps * x->taps * c->in_c, 1, 1, budget);
     free(k.bytes);
-    if (plan) {
-        plan->kind = VEC_TRANSPOSED;
-        place(&plan->u.transposed, c, y, x);
-    }
+    if (plan)
+        place(&plan->u.conv, c, y, x);
     return plan;
 }
 
@@ -143,9 +140,10 @@ static bool plan_phases(const struct vec_isa *isa, const struct nuc_npu *npu, co
     return true;
 }
 
-struct vec_plan *vec_plan_transposed(const struct vec_isa *isa, const struct nuc_npu *npu, const struct nuc_mc_conv *c,
+struct vec_plan *vec_plan_transposed(const struct vec_isa *isa, const struct nuc_npu *npu, const union nuc_mc_record *r,
                                      struct vec_budget *budget)
 {
+    const struct nuc_mc_conv *c = &r->conv;
     struct vec_plan *first = NULL;
 
     if ((c->weight.where & 0xFFu) != NUC_MC_WEIGHTS || (int64_t)c->stride_h * c->stride_w > MOST_PHASES)
@@ -158,13 +156,4 @@ struct vec_plan *vec_plan_transposed(const struct vec_isa *isa, const struct nuc
         }
     }
     return first;
-}
-
-void vec_run_transposed(const struct vec_machine *v, const struct vec_plan *plan, const int8_t *in, int8_t *out)
-{
-    for (; plan; plan = plan->next) {
-        const struct vec_transposed_plan *p = &plan->u.transposed;
-        for (int64_t b = 0; b < p->images; b++)
-            vec_run_conv(v, &p->conv, in + b * p->in_image + p->in_start, out + b * p->out_image + p->out_start);
-    }
 }
