@@ -241,7 +241,7 @@ struct vec_call {
     const struct vec_plan *plan; /* NULL: it needs none */
     const struct nuc_npu_memory *m;
     const union nuc_mc_record *r;
-    const int8_t *in, *other; /* other: a second operand, or a table */
+    const int8_t *in, *other; /* operands */
     int8_t *out;
 };
 

@@ -18,14 +18,17 @@ struct lowering {
     bool failed; /* a constant is none, or there is no memory */
 };
 
-/* Where the operands are among the arguments; `table`: one that is read as the weights when the call runs. */
+/*
+ * An operator: its call, and where the operands and parameters are among the arguments. `table`: one that is read as
+ * the weights when the call runs.
+ */
 struct row {
     const char *name;
-    bool (*lower)(struct lowering *l, const struct row *row, struct nuc_value *const *args, union nuc_mc_record *r);
     enum nuc_mc_opcode opcode;
+    bool (*lower)(struct lowering *l, const struct row *row, struct nuc_value *const *args, union nuc_mc_record *r);
     uint8_t a, b, table, out;
-    uint8_t dilation, requantize, groups; /* of images: where these are; groups 0: nowhere */
-    bool overlays;                        /* where the output may lie over an input, element by element */
+    uint8_t dilation, requantize; /* of a convolution */
+    bool overlays;                /* where the output may lie over an input, element by element */
 };
 
 static const struct nuc_mc_ref first_input = {NUC_MC_INPUT, 0}, second_input = {NUC_MC_INPUT | 1U << 8, 0},
@@ -59,14 +62,15 @@ static struct nuc_mc_ref put(struct lowering *l, const struct nuc_tensor *t, siz
     return ref;
 }
 
-static struct nuc_mc_ref put_pair(struct lowering *l, struct nuc_multiplier m)
+/* Pairs of requantizations. */
+static struct nuc_mc_ref put_pairs(struct lowering *l, const int32_t *multipliers, const int32_t *shifts, int32_t n)
 {
     struct nuc_mc_ref ref = {NUC_MC_WEIGHTS, 0};
-    int32_t *to = room(l, 2 * sizeof *to, &ref);
+    int32_t *to = room(l, (size_t)n * 2 * sizeof *to, &ref);
 
-    if (to != NULL) {
-        to[0] = m.multiplier;
-        to[1] = m.shift;
+    for (int32_t i = 0; i < n && to != NULL; i++) {
+        to[2 * i] = multipliers[i];
+        to[2 * i + 1] = shifts[i];
     }
     return ref;
 }
@@ -79,50 +83,46 @@ static struct nuc_mc_call call_of(enum nuc_mc_opcode opcode)
 static bool lower_images(struct lowering *l, const struct row *row, struct nuc_value *const *args,
                          union nuc_mc_record *r)
 {
-    const struct nuc_args_images *a = (const void *)args;
+    const struct nuc_args_images *a = (const void *)(args + row->a);
     const struct nuc_args_requantize *q = (const void *)(args + row->requantize);
-    const struct nuc_tensor *in = &a->input->u.tensor, *weight = &a->weight->u.tensor, *out = &args[row->out]->u.tensor;
-    struct nuc_mc_conv *c = &r->conv;
+    const struct nuc_tensor *in = &a->input->u.tensor, *weight = &a->weight->u.tensor;
+    const struct nuc_tensor *out = &args[row->out]->u.tensor, *shifts = &q->requantize_shifts->u.tensor,
+                            *multipliers = &q->requantize_multipliers->u.tensor;
+    const int32_t in_c = in->sizes[1], out_c = out->sizes[1];
     int32_t dilations[2] = {1, 1};
 
     nuc_list_pair(l->cx, args[row->dilation], NULL, dilations);
-    *c = (struct nuc_mc_conv){.call = call_of(row->opcode),
-                              .input = first_input,
-                              .output = output,
-                              .weight = put(l, weight, weight->bytes),
-                              .batches = in->sizes[0],
-                              .in_h = in->sizes[2],
-                              .in_w = in->sizes[3],
-                              .in_c = in->sizes[1],
-                              .out_h = out->sizes[2],
-                              .out_w = out->sizes[3],
-                              .out_c = out->sizes[1],
-                              .k_h = weight->sizes[1],
-                              .k_w = weight->sizes[2],
-                              .stride_h = (int32_t)nuc_list_int(l->cx, a->stride, 0),
-                              .stride_w = (int32_t)nuc_list_int(l->cx, a->stride, 1),
-                              .dilation_h = dilations[0],
-                              .dilation_w = dilations[1],
-                              .pad_top = (int32_t)nuc_list_int(l->cx, a->padding, 0),
-                              .pad_left = (int32_t)nuc_list_int(l->cx, a->padding, 1),
-                              .groups = row->opcode == NUC_MC_OP_CONV_2D             ? in->sizes[1] / weight->sizes[3]
-                                        : row->opcode == NUC_MC_OP_DEPTHWISE_CONV_2D ? in->sizes[1]
-                                                                                     : 1,
-                              .input_zero = -nuc_int32(q->input_offset),
-                              .output_zero = nuc_int32(q->output_offset),
-                              .clamp_min = nuc_int32(q->activation_min),
-                              .clamp_max = nuc_int32(q->activation_max)};
-    c->bias = put(l, nuc_optional_tensor(a->bias), (size_t)c->out_c * sizeof(int32_t));
-    const struct nuc_tensor *multipliers = &q->requantize_multipliers->u.tensor,
-                            *shifts = &q->requantize_shifts->u.tensor;
-    c->requant = (struct nuc_mc_ref){NUC_MC_WEIGHTS, 0};
-    int32_t *to = room(l, (size_t)c->out_c * 2 * sizeof *to, &c->requant);
     l->failed = l->failed || !multipliers->constant || !shifts->constant;
-    for (int32_t i = 0; i < c->out_c && !l->failed; i++) {
-        to[2 * i] = ((const int32_t *)multipliers->data)[i];
-        to[2 * i + 1] = ((const int32_t *)shifts->data)[i];
-    }
-    return row->groups == 0 || args[row->groups]->u.i == 1;
+    r->conv = (struct nuc_mc_conv){.call = call_of(row->opcode),
+                                   .input = first_input,
+                                   .output = output,
+                                   .weight = put(l, weight, weight->bytes),
+                                   .bias = put(l, nuc_optional_tensor(a->bias), (size_t)out_c * sizeof(int32_t)),
+                                   .batches = in->sizes[0],
+                                   .in_h = in->sizes[2],
+                                   .in_w = in->sizes[3],
+                                   .in_c = in_c,
+                                   .out_h = out->sizes[2],
+                                   .out_w = out->sizes[3],
+                                   .out_c = out_c,
+                                   .k_h = weight->sizes[1],
+                                   .k_w = weight->sizes[2],
+                                   .stride_h = (int32_t)nuc_list_int(l->cx, a->stride, 0),
+                                   .stride_w = (int32_t)nuc_list_int(l->cx, a->stride, 1),
+                                   .dilation_h = dilations[0],
+                                   .dilation_w = dilations[1],
+                                   .pad_top = (int32_t)nuc_list_int(l->cx, a->padding, 0),
+                                   .pad_left = (int32_t)nuc_list_int(l->cx, a->padding, 1),
+                                   .groups = row->opcode == NUC_MC_OP_CONV_2D             ? in_c / weight->sizes[3]
+                                             : row->opcode == NUC_MC_OP_DEPTHWISE_CONV_2D ? in_c
+                                                                                          : out_c / weight->sizes[0],
+                                   .input_zero = -nuc_int32(q->input_offset),
+                                   .output_zero = nuc_int32(q->output_offset),
+                                   .clamp_min = nuc_int32(q->activation_min),
+                                   .clamp_max = nuc_int32(q->activation_max)};
+    if (!l->failed)
+        r->conv.requant = put_pairs(l, multipliers->data, shifts->data, out_c);
+    return row->opcode != NUC_MC_OP_TRANSPOSE_CONV || r->conv.groups == 1;
 }
 
 static bool lower_linear(struct lowering *l, const struct row *row, struct nuc_value *const *args,
@@ -152,7 +152,7 @@ static bool lower_linear(struct lowering *l, const struct row *row, struct nuc_v
                                        .clamp_min = nuc_int32(a->activation_min),
                                        .clamp_max = nuc_int32(a->activation_max)};
     r->matmul.bias = put(l, sums != NULL ? sums : nuc_optional_tensor(a->bias), (size_t)columns * sizeof(int32_t));
-    r->matmul.requant = put_pair(l, m);
+    r->matmul.requant = put_pairs(l, &m.multiplier, &m.shift, 1);
     return a->filter_offset->u.i == 0;
 }
 
@@ -163,6 +163,7 @@ static bool lower_products(struct lowering *l, const struct row *row, struct nuc
     const struct nuc_args_int8_batch_matmul *a = (const void *)args;
     const struct nuc_tensor *left = &a->lhs->u.tensor, *right = &a->rhs->u.tensor;
     const int32_t rows = left->sizes[1], depth = left->sizes[2], columns = right->sizes[1];
+    const struct nuc_multiplier m = nuc_multiplier_of(a->output_multiplier, a->output_shift);
 
     if ((int64_t)rows * depth > NUC_MC_MAX_DIM || (int64_t)columns * depth > NUC_MC_MAX_DIM)
         return false;
@@ -187,7 +188,7 @@ static bool lower_products(struct lowering *l, const struct row *row, struct nuc
                                        .clamp_max = INT8_MAX};
     if (right->constant && left->sizes[0] == 1 && a->rhs_offset->u.i == 0)
         r->matmul.rhs = put(l, right, right->bytes);
-    r->matmul.requant = put_pair(l, nuc_multiplier_of(a->output_multiplier, a->output_shift));
+    r->matmul.requant = put_pairs(l, &m.multiplier, &m.shift, 1);
     return true;
 }
 
@@ -265,7 +266,7 @@ static bool lower_mul(struct lowering *l, const struct row *row, struct nuc_valu
 
 static bool lower_pool(struct lowering *l, const struct row *row, struct nuc_value *const *args, union nuc_mc_record *r)
 {
-    const struct nuc_args_pool *a = (const void *)args;
+    const struct nuc_args_pool *a = (const void *)(args + row->a);
     const struct nuc_tensor *in = &a->input->u.tensor, *out = &args[row->out]->u.tensor;
 
     r->pool = (struct nuc_mc_pool){.call = call_of(row->opcode),
@@ -402,28 +403,28 @@ static bool lower_resize(struct lowering *l, const struct row *row, struct nuc_v
 #define IMAGES(list) ONE(list, images.input), .dilation = AT(list, dilation), .requantize = AT(list, requantize)
 
 static const struct row rows[] = {
-    {"cortex_m::quantized_conv2d.out", lower_images, NUC_MC_OP_CONV_2D, IMAGES(int8_conv2d)},
-    {"nucleon::quantized_conv2d.out", lower_images, NUC_MC_OP_CONV_2D, IMAGES(int8_sided_conv2d)},
-    {"cortex_m::quantized_depthwise_conv2d.out", lower_images, NUC_MC_OP_DEPTHWISE_CONV_2D,
+    {"cortex_m::quantized_conv2d.out", NUC_MC_OP_CONV_2D, lower_images, IMAGES(int8_conv2d)},
+    {"nucleon::quantized_conv2d.out", NUC_MC_OP_CONV_2D, lower_images, IMAGES(int8_sided_conv2d)},
+    {"cortex_m::quantized_depthwise_conv2d.out", NUC_MC_OP_DEPTHWISE_CONV_2D, lower_images,
      IMAGES(int8_depthwise_conv2d)},
-    {"nucleon::quantized_depthwise_conv2d.out", lower_images, NUC_MC_OP_DEPTHWISE_CONV_2D,
+    {"nucleon::quantized_depthwise_conv2d.out", NUC_MC_OP_DEPTHWISE_CONV_2D, lower_images,
      IMAGES(int8_sided_depthwise_conv2d)},
-    {"cortex_m::quantized_transpose_conv2d.out", lower_images, NUC_MC_OP_TRANSPOSE_CONV, IMAGES(int8_transpose_conv2d)},
-    {"nucleon::quantized_transpose_conv2d.out", lower_images, NUC_MC_OP_TRANSPOSE_CONV,
-     IMAGES(int8_grouped_transpose_conv2d), .groups = AT(int8_grouped_transpose_conv2d, groups)},
-    {"cortex_m::quantized_linear.out", lower_linear, NUC_MC_OP_FULLY_CONNECTED, ONE(int8_linear, input)},
-    {"cortex_m::quantized_batch_matmul.out", lower_products, NUC_MC_OP_BATCH_MATMUL, TWO(int8_batch_matmul, lhs, rhs)},
-    {"cortex_m::quantized_add.out", lower_add, NUC_MC_OP_ADD, TWO(int8_add, self, other), .overlays = true},
-    {"cortex_m::quantized_mul.out", lower_mul, NUC_MC_OP_MUL, TWO(int8_mul, self, other), .overlays = true},
-    {"cortex_m::minimum.out", lower_binary, NUC_MC_OP_MINIMUM, TWO(int8_minimum, self, other), .overlays = true},
-    {"cortex_m::maximum.out", lower_binary, NUC_MC_OP_MAXIMUM, TWO(int8_minimum, self, other), .overlays = true},
-    {"cortex_m::quantized_avg_pool2d.out", lower_pool, NUC_MC_OP_AVERAGE_POOL_2D, ONE(int8_avg_pool2d, pool.input)},
-    {"cortex_m::quantized_max_pool2d.out", lower_largest, NUC_MC_OP_MAX_POOL_2D, ONE(int8_max_pool2d, pool.input)},
-    {"nucleon::quantized_sum.out", lower_sum, NUC_MC_OP_MEAN, ONE(int8_sum, input)},
-    {"nucleon::quantized_resize_bilinear.out", lower_resize, NUC_MC_OP_RESIZE_BILINEAR,
+    {"cortex_m::quantized_transpose_conv2d.out", NUC_MC_OP_TRANSPOSE_CONV, lower_images, IMAGES(int8_transpose_conv2d)},
+    {"nucleon::quantized_transpose_conv2d.out", NUC_MC_OP_TRANSPOSE_CONV, lower_images,
+     IMAGES(int8_grouped_transpose_conv2d)},
+    {"cortex_m::quantized_linear.out", NUC_MC_OP_FULLY_CONNECTED, lower_linear, ONE(int8_linear, input)},
+    {"cortex_m::quantized_batch_matmul.out", NUC_MC_OP_BATCH_MATMUL, lower_products, TWO(int8_batch_matmul, lhs, rhs)},
+    {"cortex_m::quantized_add.out", NUC_MC_OP_ADD, lower_add, TWO(int8_add, self, other), .overlays = true},
+    {"cortex_m::quantized_mul.out", NUC_MC_OP_MUL, lower_mul, TWO(int8_mul, self, other), .overlays = true},
+    {"cortex_m::minimum.out", NUC_MC_OP_MINIMUM, lower_binary, TWO(int8_minimum, self, other), .overlays = true},
+    {"cortex_m::maximum.out", NUC_MC_OP_MAXIMUM, lower_binary, TWO(int8_minimum, self, other), .overlays = true},
+    {"cortex_m::quantized_avg_pool2d.out", NUC_MC_OP_AVERAGE_POOL_2D, lower_pool, ONE(int8_avg_pool2d, pool.input)},
+    {"cortex_m::quantized_max_pool2d.out", NUC_MC_OP_MAX_POOL_2D, lower_largest, ONE(int8_max_pool2d, pool.input)},
+    {"nucleon::quantized_sum.out", NUC_MC_OP_MEAN, lower_sum, ONE(int8_sum, input)},
+    {"nucleon::quantized_resize_bilinear.out", NUC_MC_OP_RESIZE_BILINEAR, lower_resize,
      ONE(int8_resize_bilinear, input)},
-    {"cortex_m::softmax.out", lower_softmax, NUC_MC_OP_SOFTMAX, ONE(int8_softmax, input), .overlays = true},
-    {"cortex_m::quantized_activation.out", lower_table, NUC_MC_OP_LUT, ONE(int8_activation, input),
+    {"cortex_m::softmax.out", NUC_MC_OP_SOFTMAX, lower_softmax, ONE(int8_softmax, input), .overlays = true},
+    {"cortex_m::quantized_activation.out", NUC_MC_OP_LUT, lower_table, ONE(int8_activation, input),
      .table = AT(int8_activation, lut), .overlays = true},
 };
 
