@@ -128,13 +128,15 @@ struct vec_depthwise {
 };
 
 /*
- * (high + a * a_high + b * b_high + ((low + a * a_low + b * b_low) >> 15)) >> shift, the operands as they are stored:
- * weights and addend of 30 bits and more in two parts of 16-bit products. The zero point of the output is part of the
- * addend.
+ * (high + a * a_high + b * b_high + ((low + a * a_low + b * b_low) >> VEC_LOW_BITS)) >> shift, the operands as they are
+ * stored: weights and addend of 30 bits and more in two parts, whose products are of 16 bits, with those of `a` in the
+ * lower words. The zero point of the output is part of the addend.
  */
 struct vec_linear {
-    int32_t a_high, a_low, b_high, b_low, high, low, shift;
+    int32_t high_words, low_words, high, low, shift;
 };
+
+#define VEC_LOW_BITS 15
 
 /*
  * Products with one operand that many rows share: v = x - zero, (v * weight + addend - (v < 0 ? less : 0)) >> shift, by

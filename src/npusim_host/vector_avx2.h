@@ -81,7 +81,14 @@ static inline __m256i vec_half_line(__m256i v, __m256i words, __m256i addend, __
     return _mm256_srav_epi32(_mm256_add_epi32(addend, _mm256_madd_epi16(v, words)), shift);
 }
 
-/* v of 16 bits, times the lower of two words, less the upper one where it is negative: `struct vec_lines`. */
+/* Two words of each lane: that of `a` is the lower one. */
+static inline vec_i32 vec_two_words(vec_i32 a, vec_i32 b)
+{
+    return (vec_i32){_mm256_blend_epi16(a.low, _mm256_slli_epi32(b.low, 16), 0xAA),
+                     _mm256_blend_epi16(a.high, _mm256_slli_epi32(b.high, 16), 0xAA)};
+}
+
+/* The sum of the products of words. */
 static inline vec_i32 vec_line(vec_i32 v, vec_i32 words, vec_i32 addend, vec_i32 shift)
 {
     return (vec_i32){vec_half_line(v.low, words.low, addend.low, shift.low),
@@ -320,42 +327,6 @@ static inline __attribute__((always_inline)) void vec_store_block(const vec_i32 
         vec_store(*v, o, out, n);
     else
         vec_store_words(_mm256_packs_epi32(v->low, v->high), o, out, n);
-}
-
-#define VEC_LINEAR 32 /* values of a block */
-
-static inline __m256i vec_two_words(int32_t first, int32_t second)
-{
-    return _mm256_set1_epi32((int32_t)(((uint32_t)second << 16) | ((uint32_t)first & 0xFFFFu)));
-}
-
-/* Of eight pairs of int16. */
-static inline __m256i vec_linear_pairs(const struct vec_linear *l, __m256i pairs)
-{
-    __m256i low = _mm256_madd_epi16(pairs, vec_two_words(l->a_low, l->b_low));
-    __m256i high = _mm256_madd_epi16(pairs, vec_two_words(l->a_high, l->b_high));
-
-    low = _mm256_srai_epi32(_mm256_add_epi32(low, _mm256_set1_epi32(l->low)), 15);
-    high = _mm256_add_epi32(high, _mm256_set1_epi32(l->high));
-    return _mm256_sra_epi32(_mm256_add_epi32(high, low), _mm_cvtsi32_si128(l->shift));
-}
-
-static inline __m256i vec_linear_half(const struct vec_linear *l, const int8_t *a, const int8_t *b)
-{
-    __m256i x = _mm256_cvtepi8_epi16(_mm_loadu_si128((const void *)a));
-    __m256i y = _mm256_cvtepi8_epi16(_mm_loadu_si128((const void *)b));
-
-    return _mm256_packs_epi32(vec_linear_pairs(l, _mm256_unpacklo_epi16(x, y)),
-                              vec_linear_pairs(l, _mm256_unpackhi_epi16(x, y)));
-}
-
-static inline void vec_linear_block(const struct vec_linear *l, const struct vec_output *o, const int8_t *a,
-                                    const int8_t *b, int8_t *out)
-{
-    __m256i r = _mm256_packs_epi16(vec_linear_half(l, a, b), vec_linear_half(l, a + 16, b + 16));
-
-    r = _mm256_max_epi8(_mm256_permute4x64_epi64(r, 0xD8), _mm256_set1_epi32((int32_t)o->low));
-    _mm256_storeu_si256((void *)out, _mm256_min_epi8(r, _mm256_set1_epi32((int32_t)o->high)));
 }
 
 /* The entries at 32 indices of 0 to 255: a shuffle looks 16 up, and gives 0 where the index is beyond them. */

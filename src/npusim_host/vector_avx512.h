@@ -61,7 +61,13 @@ static inline vec_i32 vec_shift_right(vec_i32 a, int32_t by)
     return _mm512_sra_epi32(a, _mm_cvtsi32_si128(by));
 }
 
-/* v of 16 bits, times the lower of two words, less the upper one where it is negative: `struct vec_lines`. */
+/* Two words of each lane: that of `a` is the lower one. */
+static inline vec_i32 vec_two_words(vec_i32 a, vec_i32 b)
+{
+    return _mm512_mask_mov_epi16(a, 0xAAAAAAAA, _mm512_slli_epi32(b, 16));
+}
+
+/* The sum of the products of words. */
 static inline vec_i32 vec_line(vec_i32 v, vec_i32 words, vec_i32 addend, vec_i32 shift)
 {
     return _mm512_srav_epi32(_mm512_dpwssd_epi32(addend, v, words), shift);
@@ -382,41 +388,6 @@ static inline __attribute__((always_inline)) void vec_store_block(const vec_i32 
         _mm512_storeu_si512(out, r);
     else
         _mm512_mask_storeu_epi8(out, (__mmask64)(((uint64_t)1 << n) - 1u), r);
-}
-
-#define VEC_LINEAR 64 /* values of a block */
-
-static inline __m512i vec_two_words(int32_t first, int32_t second)
-{
-    return _mm512_set1_epi32((int32_t)(((uint32_t)second << 16) | ((uint32_t)first & 0xFFFFu)));
-}
-
-/* Of sixteen pairs of int16. */
-static inline __m512i vec_linear_pairs(const struct vec_linear *l, __m512i pairs)
-{
-    __m512i low = _mm512_dpwssd_epi32(_mm512_set1_epi32(l->low), pairs, vec_two_words(l->a_low, l->b_low));
-    __m512i high = _mm512_dpwssd_epi32(_mm512_set1_epi32(l->high), pairs, vec_two_words(l->a_high, l->b_high));
-
-    return _mm512_sra_epi32(_mm512_add_epi32(high, _mm512_srai_epi32(low, 15)), _mm_cvtsi32_si128(l->shift));
-}
-
-static inline __m512i vec_linear_half(const struct vec_linear *l, const int8_t *a, const int8_t *b)
-{
-    __m512i x = _mm512_cvtepi8_epi16(_mm256_loadu_si256((const void *)a));
-    __m512i y = _mm512_cvtepi8_epi16(_mm256_loadu_si256((const void *)b));
-
-    return _mm512_packs_epi32(vec_linear_pairs(l, _mm512_unpacklo_epi16(x, y)),
-                              vec_linear_pairs(l, _mm512_unpackhi_epi16(x, y)));
-}
-
-static inline void vec_linear_block(const struct vec_linear *l, const struct vec_output *o, const int8_t *a,
-                                    const int8_t *b, int8_t *out)
-{
-    const __m512i in_order = _mm512_set_epi64(7, 5, 3, 1, 6, 4, 2, 0);
-    __m512i r = _mm512_packs_epi16(vec_linear_half(l, a, b), vec_linear_half(l, a + 32, b + 32));
-
-    r = _mm512_max_epi8(_mm512_permutexvar_epi64(in_order, r), _mm512_set1_epi32((int32_t)o->low));
-    _mm512_storeu_si512(out, _mm512_min_epi8(r, _mm512_set1_epi32((int32_t)o->high)));
 }
 
 /* Tables of 256 bytes, by the value less -128. Two halves are looked up with 7 bits, the eighth chooses. */

@@ -572,27 +572,37 @@ VEC_INLINE void vec_binary_run(const struct vec_binary *e, const uint32_t opcode
         vec_binary_loop(e, opcode, false, a, a_stride, b, b_stride, n, out);
 }
 
-/* Runs that are no whole number of blocks, and an operand that is one value, go through a buffer. */
-static void vec_linear_run(const struct vec_binary *e, const int8_t *a, int32_t a_stride, const int8_t *b,
+/* `vectors` times 16 values, the last of them `n`. */
+VEC_INLINE void vec_linear_block(const struct vec_binary *e, const int8_t *a, int32_t a_stride, const int8_t *b,
+                                 int32_t b_stride, const int vectors, int32_t n, int8_t *out)
+{
+    const struct vec_linear *l = &e->linear;
+    vec_i32 sum[VEC_ROW];
+
+    VEC_UNROLL
+    for (int i = 0; i < vectors; i++) {
+        vec_i32 qa = a_stride ? vec_widen(a + i * VEC_LANES, n) : vec_splat(*a);
+        vec_i32 qb = b_stride ? vec_widen(b + i * VEC_LANES, n) : vec_splat(*b), v = vec_two_words(qa, qb);
+        vec_i32 low = vec_line(v, vec_splat(l->low_words), vec_splat(l->low), vec_splat(VEC_LOW_BITS));
+        sum[i] = vec_line(v, vec_splat(l->high_words), vec_add(low, vec_splat(l->high)), vec_splat(l->shift));
+    }
+    if (vectors > 1)
+        vec_store_row(sum, &e->output, out, VEC_ROW * VEC_LANES);
+    else
+        vec_store(sum[0], &e->output, out, n);
+}
+
+static void vec_linear_run(const struct vec_binary *of, const int8_t *a, int32_t a_stride, const int8_t *b,
                            int32_t b_stride, int32_t n, int8_t *out)
 {
-    int8_t a_block[VEC_LINEAR] = {0}, b_block[VEC_LINEAR] = {0}, block[VEC_LINEAR];
-    int32_t whole = n / VEC_LINEAR * VEC_LINEAR;
+    const struct vec_binary own = *of, *e = &own; /* which no results lie over */
+    int32_t i = 0;
 
-    if (!a_stride)
-        memset(a_block, *a, sizeof a_block);
-    if (!b_stride)
-        memset(b_block, *b, sizeof b_block);
-    for (int32_t i = 0; i < whole; i += VEC_LINEAR)
-        vec_linear_block(&e->linear, &e->output, a_stride ? a + i : a_block, b_stride ? b + i : b_block, out + i);
-    if (whole == n)
-        return;
-    if (a_stride)
-        memcpy(a_block, a + whole, (size_t)(n - whole));
-    if (b_stride)
-        memcpy(b_block, b + whole, (size_t)(n - whole));
-    vec_linear_block(&e->linear, &e->output, a_block, b_block, block);
-    memcpy(out + whole, block, (size_t)(n - whole));
+    for (; i + VEC_ROW * VEC_LANES <= n; i += VEC_ROW * VEC_LANES)
+        vec_linear_block(e, a + i * a_stride, a_stride, b + i * b_stride, b_stride, VEC_ROW, VEC_LANES, out + i);
+    for (; i < n; i += VEC_LANES)
+        vec_linear_block(e, a + i * a_stride, a_stride, b + i * b_stride, b_stride, 1, vec_smaller(n - i, VEC_LANES),
+                         out + i);
 }
 
 #define VEC_BINARY_CASE(opcode)                                                                                        \

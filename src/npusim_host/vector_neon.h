@@ -71,13 +71,22 @@ static inline vec_i32 vec_shift_right(vec_i32 a, int32_t by)
     return vec_shift_left(a, -by);
 }
 
-/* v of 16 bits, times the lower of two words, less the upper one where it is negative: `struct vec_lines`. */
+/* Two words of each lane: that of `a` is the lower one. */
+static inline vec_i32 vec_two_words(vec_i32 a, vec_i32 b)
+{
+    for (int i = 0; i < 4; i++)
+        a.val[i] = vsliq_n_s32(a.val[i], b.val[i], 16);
+    return a;
+}
+
+/* The sum of the products of words. */
 static inline vec_i32 vec_line(vec_i32 v, vec_i32 words, vec_i32 addend, vec_i32 shift)
 {
     for (int i = 0; i < 4; i++) {
-        int32x4_t weight = vshrq_n_s32(vshlq_n_s32(words.val[i], 16), 16), less = vshrq_n_s32(words.val[i], 16);
-        int32x4_t sum = vmlaq_s32(addend.val[i], v.val[i], weight);
-        sum = vmlaq_s32(sum, vshrq_n_s32(v.val[i], 31), less);
+        int16x8_t a = vreinterpretq_s16_s32(v.val[i]), b = vreinterpretq_s16_s32(words.val[i]);
+        int16x8_t lower = vuzp1q_s16(a, a), upper = vuzp2q_s16(a, a);
+        int32x4_t sum = vmlal_s16(addend.val[i], vget_low_s16(lower), vget_low_s16(vuzp1q_s16(b, b)));
+        sum = vmlal_s16(sum, vget_low_s16(upper), vget_low_s16(vuzp2q_s16(b, b)));
         v.val[i] = vshlq_s32(sum, vnegq_s32(shift.val[i]));
     }
     return v;
@@ -241,36 +250,6 @@ static inline void vec_store_block(const vec_i32 *v, const struct vec_output *o,
 {
     (void)pairs;
     vec_store(*v, o, out, n < VEC_LANES ? n : VEC_LANES);
-}
-
-#define VEC_LINEAR 16 /* values of a block */
-
-static inline int32x4_t vec_linear_four(const struct vec_linear *l, int16x4_t a, int16x4_t b)
-{
-    int32x4_t low = vmlal_n_s16(vdupq_n_s32(l->low), a, (int16_t)l->a_low);
-    int32x4_t high = vmlal_n_s16(vdupq_n_s32(l->high), a, (int16_t)l->a_high);
-
-    low = vmlal_n_s16(low, b, (int16_t)l->b_low);
-    high = vmlal_n_s16(high, b, (int16_t)l->b_high);
-    return vshlq_s32(vsraq_n_s32(high, low, 15), vdupq_n_s32(-l->shift));
-}
-
-static inline int16x8_t vec_linear_half(const struct vec_linear *l, int8x8_t a, int8x8_t b)
-{
-    int16x8_t x = vmovl_s8(a), y = vmovl_s8(b);
-
-    return vcombine_s16(vqmovn_s32(vec_linear_four(l, vget_low_s16(x), vget_low_s16(y))),
-                        vqmovn_s32(vec_linear_four(l, vget_high_s16(x), vget_high_s16(y))));
-}
-
-static inline void vec_linear_block(const struct vec_linear *l, const struct vec_output *o, const int8_t *a,
-                                    const int8_t *b, int8_t *out)
-{
-    int8x16_t x = vld1q_s8(a), y = vld1q_s8(b);
-    int8x16_t r = vcombine_s8(vqmovn_s16(vec_linear_half(l, vget_low_s8(x), vget_low_s8(y))),
-                              vqmovn_s16(vec_linear_half(l, vget_high_s8(x), vget_high_s8(y))));
-
-    vst1q_s8(out, vminq_s8(vmaxq_s8(r, vdupq_n_s8((int8_t)o->low)), vdupq_n_s8((int8_t)o->high)));
 }
 
 /* A lookup among 64 entries leaves what it has where the index is beyond them. */

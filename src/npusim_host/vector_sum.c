@@ -9,7 +9,6 @@
 #include "device/base/microcode_binary.h"
 #include "npusim_host/vector_call.h"
 
-#define LOW_BITS 15      /* of a weight's lower part */
 #define WEIGHT_BITS 30   /* of a weight's magnitude */
 #define MOST_FRACTION 37 /* bits behind the point: sums stay inside 32 bits */
 
@@ -65,10 +64,25 @@ static struct interval addends(const struct nuc_mc_binary *e, bool subtract, int
     return c;
 }
 
-static void split(int64_t v, int32_t *high, int32_t *low)
+/* The addend nearest to `v` that gives all bytes. */
+static int64_t nearest(const struct interval *c, int64_t v)
 {
-    *low = (int32_t)(v & ((1 << LOW_BITS) - 1));
-    *high = (int32_t)((v - *low) / (1 << LOW_BITS));
+    return v < c->first ? c->first : v > c->last ? c->last : v;
+}
+
+static int32_t low_part(int64_t v)
+{
+    return (int32_t)(v & ((1 << VEC_LOW_BITS) - 1));
+}
+
+static int32_t high_part(int64_t v)
+{
+    return (int32_t)((v - low_part(v)) / (1 << VEC_LOW_BITS));
+}
+
+static int32_t two_words(int64_t lower, int64_t upper)
+{
+    return (int32_t)((uint32_t)upper << 16 | ((uint32_t)lower & 0xFFFFu));
 }
 
 bool vec_sum_is_linear(struct vec_linear *l, const struct nuc_mc_binary *e)
@@ -80,24 +94,19 @@ bool vec_sum_is_linear(struct vec_linear *l, const struct nuc_mc_binary *e)
 
     (void)frexp(a > b ? a : b, &exponent);
     int32_t fraction = WEIGHT_BITS - 1 - exponent < MOST_FRACTION ? WEIGHT_BITS - 1 - exponent : MOST_FRACTION;
-    if (fraction <= LOW_BITS)
+    if (fraction <= VEC_LOW_BITS)
         return false;
     int64_t a_weight = rounded(ldexp(a, fraction)), b_weight = rounded(ldexp(b, fraction));
     b_weight = subtract ? -b_weight : b_weight;
     struct interval c = addends(e, subtract, a_weight, b_weight, fraction);
-    if (c.first > c.last)
+    if (c.first > c.last || (fabs(a) + fabs(b)) * 255 > VEC_WORD)
         return false;
-    split(a_weight, &l->a_high, &l->a_low);
-    split(b_weight, &l->b_high, &l->b_low);
-    split(c.first + (c.last - c.first) / 2, &l->high, &l->low);
-    l->shift = fraction - LOW_BITS;
+    int64_t unit = (int64_t)1 << fraction, half = e->output_zero * unit + unit / 2;
+    int64_t addend = nearest(&c, half - e->a_zero * a_weight - e->b_zero * b_weight);
+    *l = (struct vec_linear){two_words(high_part(a_weight), high_part(b_weight)),
+                             two_words(low_part(a_weight), low_part(b_weight)), high_part(addend), low_part(addend),
+                             fraction - VEC_LOW_BITS};
     return true;
-}
-
-/* The addend nearest to `v` that gives all bytes. */
-static int64_t nearest(const struct interval *c, int64_t v)
-{
-    return v < c->first ? c->first : v > c->last ? c->last : v;
 }
 
 #define LEAST_SHIFT 10 /* products of a weight above it stay below 2^13 */
@@ -126,7 +135,7 @@ static bool find_line(struct vec_lines *l, const struct nuc_mc_binary *e, int32_
         int64_t addend = nearest(&above, half), less = addend - nearest(&below, addend);
         if (above.first <= above.last && below.first <= below.last && llabs(weight) <= INT16_MAX &&
             llabs(less) <= INT16_MAX && llabs(addend) < 1LL << (shift + 14)) {
-            l->words[at] = (int32_t)(((uint32_t)less << 16) | ((uint32_t)weight & 0xFFFFu));
+            l->words[at] = two_words(weight, less);
             l->addend[at] = (int32_t)addend;
             l->shift[at] = shift;
             return true;

@@ -294,9 +294,10 @@ static double random_scale(struct generator *g)
 
 static int32_t linear_value(const struct vec_linear *l, const struct nuc_mc_binary *e, int32_t a, int32_t b)
 {
-    int32_t low = l->low + a * l->a_low + b * l->b_low, high = l->high + a * l->a_high + b * l->b_high;
+    int32_t low = l->low + a * (int16_t)l->low_words + b * (l->low_words >> 16);
+    int32_t high = l->high + a * (int16_t)l->high_words + b * (l->high_words >> 16);
 
-    return nuc_clamp_i32((high + (low >> 15)) >> l->shift, e->clamp_min, e->clamp_max);
+    return nuc_clamp_i32((high + (low >> VEC_LOW_BITS)) >> l->shift, e->clamp_min, e->clamp_max);
 }
 
 /* Of sums as networks have them nearly all are a linear function, which is that of the definition on all operands. */
