@@ -152,11 +152,10 @@ struct vec_lines {
 
 /* Elementwise operators over a run of the last dimension; strides are 0 or 1. */
 struct vec_binary {
-    struct vec_params a, b, out;
+    struct vec_params a, b, out; /* of VEC_ANY */
     struct vec_linear linear;
     bool is_linear;                /* what is computed is `linear` */
     const struct vec_lines *lines; /* or these; NULL: not */
-    int32_t form;                  /* of all three: VEC_BOUNDED or VEC_ANY */
     int32_t a_zero, b_zero, left_shift;
     uint32_t opcode;
     struct vec_output output;

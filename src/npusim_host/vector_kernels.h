@@ -525,13 +525,8 @@ static void vec_depthwise(const struct vec_depthwise *d, const int8_t *const *ta
         vec_depthwise_rows(d, tap, 1, d->groups, rows, out);
 }
 
-VEC_INLINE vec_i32 vec_scaled(vec_i32 v, const struct vec_scale *scale, const bool any)
-{
-    return any ? vec_requant_any(v, scale) : vec_requant(v, scale);
-}
-
 VEC_INLINE vec_i32 vec_binary_value(const struct vec_binary *e, const struct vec_scale *scale, const uint32_t opcode,
-                                    const bool any, vec_i32 qa, vec_i32 qb)
+                                    vec_i32 qa, vec_i32 qb)
 {
     vec_i32 a = vec_sub(qa, vec_splat(e->a_zero)), b = vec_sub(qb, vec_splat(e->b_zero));
 
@@ -540,16 +535,16 @@ VEC_INLINE vec_i32 vec_binary_value(const struct vec_binary *e, const struct vec
     if (opcode == NUC_MC_OP_MINIMUM)
         return vec_if_negative(vec_sub(qa, qb), qa, qb);
     if (opcode == NUC_MC_OP_MUL)
-        return vec_scaled(vec_mul(a, b), &scale[2], any);
+        return vec_requant_any(vec_mul(a, b), &scale[2]);
     if (opcode == NUC_MC_OP_PRELU)
-        return vec_if_negative(a, vec_scaled(vec_mul(a, b), &scale[2], any), vec_scaled(a, &scale[0], any));
-    vec_i32 sa = vec_scaled(vec_shift_left(a, e->left_shift), &scale[0], any);
-    vec_i32 sb = vec_scaled(vec_shift_left(b, e->left_shift), &scale[1], any);
-    return vec_scaled(opcode == NUC_MC_OP_SUB ? vec_sub(sa, sb) : vec_add(sa, sb), &scale[2], any);
+        return vec_if_negative(a, vec_requant_any(vec_mul(a, b), &scale[2]), vec_requant_any(a, &scale[0]));
+    vec_i32 sa = vec_requant_any(vec_shift_left(a, e->left_shift), &scale[0]);
+    vec_i32 sb = vec_requant_any(vec_shift_left(b, e->left_shift), &scale[1]);
+    return vec_requant_any(opcode == NUC_MC_OP_SUB ? vec_sub(sa, sb) : vec_add(sa, sb), &scale[2]);
 }
 
-VEC_INLINE void vec_binary_loop(const struct vec_binary *e, const uint32_t opcode, const bool any, const int8_t *a,
-                                int32_t a_stride, const int8_t *b, int32_t b_stride, int32_t n, int8_t *out)
+VEC_INLINE void vec_binary_loop(const struct vec_binary *e, const uint32_t opcode, const int8_t *a, int32_t a_stride,
+                                const int8_t *b, int32_t b_stride, int32_t n, int8_t *out)
 {
     const int32_t zero = e->output.zero;
     const struct vec_scale scale[3] = {vec_scale_load(&e->a, opcode == NUC_MC_OP_PRELU ? zero : 0),
@@ -559,17 +554,8 @@ VEC_INLINE void vec_binary_loop(const struct vec_binary *e, const uint32_t opcod
         int32_t count = vec_smaller(n - i, VEC_LANES);
         vec_i32 qa = a_stride ? vec_widen(a + i, count) : vec_splat(*a);
         vec_i32 qb = b_stride ? vec_widen(b + i, count) : vec_splat(*b);
-        vec_store(vec_binary_value(e, scale, opcode, any, qa, qb), &e->output, out + i, count);
+        vec_store(vec_binary_value(e, scale, opcode, qa, qb), &e->output, out + i, count);
     }
-}
-
-VEC_INLINE void vec_binary_run(const struct vec_binary *e, const uint32_t opcode, const int8_t *a, int32_t a_stride,
-                               const int8_t *b, int32_t b_stride, int32_t n, int8_t *out)
-{
-    if (e->form == VEC_ANY)
-        vec_binary_loop(e, opcode, true, a, a_stride, b, b_stride, n, out);
-    else
-        vec_binary_loop(e, opcode, false, a, a_stride, b, b_stride, n, out);
 }
 
 /* `vectors` times 16 values, the last of them `n`. */
@@ -607,7 +593,7 @@ static void vec_linear_run(const struct vec_binary *of, const int8_t *a, int32_t
 
 #define VEC_BINARY_CASE(opcode)                                                                                        \
     case opcode:                                                                                                       \
-        vec_binary_run(e, opcode, a, a_stride, b, b_stride, n, out);                                                   \
+        vec_binary_loop(e, opcode, a, a_stride, b, b_stride, n, out);                                                  \
         break
 
 static void vec_binary(const struct vec_binary *e, const int8_t *a, int32_t a_stride, const int8_t *b, int32_t b_stride,

@@ -4,69 +4,29 @@
 
 #include "npusim_host/vector_call.h"
 
-/*
- * The pair of an operand in every lane, in the form `form`. bound: largest magnitude that is scaled; afterwards that of
- * the result. False when it is not exact in that form.
- */
-static bool set_pair(const struct vec_isa *isa, struct vec_params *p, int32_t form, int32_t zero, uint64_t *bound,
-                     int32_t multiplier, int32_t shift)
+/* A pair in every lane, in the form that is exact for any sum. */
+static bool set_pair(const struct vec_isa *isa, struct vec_params *p, int32_t zero, int32_t multiplier, int32_t shift)
 {
     const struct vec_output out = vec_output_of(zero, INT8_MIN, INT8_MAX);
 
-    p->not_short = 1;
-    p->bound = form == VEC_ANY ? VEC_LIMIT : 0;
     for (int32_t lane = 0; lane < VEC_LANES; lane++) {
-        if (!vec_params_set(p, lane, *bound, multiplier, shift))
+        if (!vec_params_set(p, lane, VEC_LIMIT, multiplier, shift))
             return false;
     }
-    *bound = shift > 0 && form == VEC_BOUNDED ? *bound << shift : *bound;
     vec_params_close(isa, p, &out, NULL);
-    return p->form == form;
-}
-
-/* Of VEC_BOUNDED: what the operator scales stays below the limit in each of its steps. */
-static bool set_pairs(const struct vec_isa *isa, struct vec_binary *p, const struct nuc_mc_binary *e, int32_t form)
-{
-    uint64_t a = 255, b = 255, out = 255 * 255;
-
-    p->form = form;
-    memset(&p->a, 0, sizeof p->a);
-    memset(&p->b, 0, sizeof p->b);
-    memset(&p->out, 0, sizeof p->out);
-    switch (p->opcode) {
-    case NUC_MC_OP_ADD:
-    case NUC_MC_OP_SUB:
-        a <<= e->left_shift;
-        b <<= e->left_shift;
-        if (!set_pair(isa, &p->a, form, 0, &a, e->a_multiplier, e->a_shift) ||
-            !set_pair(isa, &p->b, form, 0, &b, e->b_multiplier, e->b_shift))
-            return false;
-        out = a + b;
-        break;
-    case NUC_MC_OP_PRELU:
-        if (!set_pair(isa, &p->a, form, e->output_zero, &a, e->a_multiplier, e->a_shift))
-            return false;
-        break;
-    case NUC_MC_OP_MUL:
-        break;
-    default:
-        p->output = vec_output_of(0, INT8_MIN, INT8_MAX);
-        return true;
-    }
-    return set_pair(isa, &p->out, form, e->output_zero, &out, e->out_multiplier, e->out_shift);
+    return true;
 }
 
 #define WORTH_A_PROOF 4096 /* elements */
 
-/* Whether an operator with pairs that are set becomes a linear function. */
+/* Whether an operator becomes a linear function. */
 static bool becomes_linear(struct vec_binary *p, const struct nuc_mc_binary *e, struct vec_budget *budget)
 {
     int64_t elements = 1;
 
     for (int32_t d = 0; d < e->rank; d++)
         elements *= e->shape[d];
-    if ((p->opcode != NUC_MC_OP_ADD && p->opcode != NUC_MC_OP_SUB) || p->form != VEC_BOUNDED ||
-        elements < WORTH_A_PROOF || budget->proofs == 0)
+    if ((p->opcode != NUC_MC_OP_ADD && p->opcode != NUC_MC_OP_SUB) || elements < WORTH_A_PROOF || budget->proofs == 0)
         return false;
     budget->proofs--;
     return vec_sum_is_linear(&p->linear, e);
@@ -121,7 +81,12 @@ struct vec_plan *vec_plan_binary(const struct vec_isa *isa, const struct nuc_npu
                                          .opcode = nuc_mc_opcode_of(&e->call),
                                          .output = vec_output_of(e->output_zero, e->clamp_min, e->clamp_max)};
     struct vec_binary *p = &plan->u.binary;
-    if (set_pairs(isa, p, e, VEC_BOUNDED) || set_pairs(isa, p, e, VEC_ANY)) {
+    int32_t zero = p->opcode == NUC_MC_OP_PRELU ? e->output_zero : 0;
+    if (p->opcode == NUC_MC_OP_MAXIMUM || p->opcode == NUC_MC_OP_MINIMUM)
+        p->output = vec_output_of(0, INT8_MIN, INT8_MAX);
+    if (set_pair(isa, &p->a, zero, e->a_multiplier, e->a_shift) &&
+        set_pair(isa, &p->b, 0, e->b_multiplier, e->b_shift) &&
+        set_pair(isa, &p->out, e->output_zero, e->out_multiplier, e->out_shift)) {
         struct vec_lines *lines = (struct vec_lines *)(void *)memory;
         p->is_linear = becomes_linear(p, e, budget);
         p->lines = becomes_lines(lines, e, budget) ? lines : NULL;

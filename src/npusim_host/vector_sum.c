@@ -85,6 +85,12 @@ static int32_t two_words(int64_t lower, int64_t upper)
     return (int32_t)((uint32_t)upper << 16 | ((uint32_t)lower & 0xFFFFu));
 }
 
+/* Nothing saturates. */
+static bool reduces(int32_t multiplier, int32_t shift)
+{
+    return multiplier >= 0 && shift <= 0;
+}
+
 bool vec_sum_is_linear(struct vec_linear *l, const struct nuc_mc_binary *e)
 {
     bool subtract = nuc_mc_opcode_of(&e->call) == NUC_MC_OP_SUB;
@@ -92,6 +98,9 @@ bool vec_sum_is_linear(struct vec_linear *l, const struct nuc_mc_binary *e)
     double a = factor(e->a_multiplier, e->a_shift) * out, b = factor(e->b_multiplier, e->b_shift) * out;
     int exponent;
 
+    if (!reduces(e->a_multiplier, e->a_shift) || !reduces(e->b_multiplier, e->b_shift) ||
+        !reduces(e->out_multiplier, e->out_shift))
+        return false;
     (void)frexp(a > b ? a : b, &exponent);
     int32_t fraction = WEIGHT_BITS - 1 - exponent < MOST_FRACTION ? WEIGHT_BITS - 1 - exponent : MOST_FRACTION;
     if (fraction <= VEC_LOW_BITS)
