@@ -70,7 +70,6 @@ struct vec_params {
         int32_t right[VEC_LANES]; /* of VEC_SHORT and VEC_BOUNDED: and the instruction set's own bits of h */
         float offset[VEC_LANES];
     };
-    int32_t odd[VEC_LANES]; /* for products of 64 bits: the multipliers of odd lanes in even ones */
     union {
         int32_t round[VEC_LANES]; /* what is added before the shift, zero point included */
         float offset_below[VEC_LANES];

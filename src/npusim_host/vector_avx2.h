@@ -61,13 +61,6 @@ static inline vec_i32 vec_mul(vec_i32 a, vec_i32 b)
     return (vec_i32){_mm256_mullo_epi32(a.low, b.low), _mm256_mullo_epi32(a.high, b.high)};
 }
 
-static inline vec_i32 vec_shift_left(vec_i32 a, int32_t by)
-{
-    __m128i count = _mm_cvtsi32_si128(by);
-
-    return (vec_i32){_mm256_sll_epi32(a.low, count), _mm256_sll_epi32(a.high, count)};
-}
-
 /* With the sign. */
 static inline vec_i32 vec_shift_right(vec_i32 a, int32_t by)
 {
@@ -111,7 +104,7 @@ static inline struct vec_scale vec_scale_load(const struct vec_params *p, int32_
     struct vec_scale s;
 
     s.even = vec_load(p->multiplier);
-    s.odd = vec_load(p->odd);
+    s.odd = (vec_i32){_mm256_srli_epi64(s.even.low, 32), _mm256_srli_epi64(s.even.high, 32)};
     s.round = vec_load(p->round);
     s.right = vec_load(p->right);
     s.away = vec_load(p->away);

@@ -50,11 +50,6 @@ static inline vec_i32 vec_mul(vec_i32 a, vec_i32 b)
     return _mm512_mullo_epi32(a, b);
 }
 
-static inline vec_i32 vec_shift_left(vec_i32 a, int32_t by)
-{
-    return _mm512_sll_epi32(a, _mm_cvtsi32_si128(by));
-}
-
 /* With the sign. */
 static inline vec_i32 vec_shift_right(vec_i32 a, int32_t by)
 {
@@ -84,7 +79,7 @@ static inline struct vec_scale vec_scale_load(const struct vec_params *p, int32_
     struct vec_scale s;
 
     s.even = vec_load(p->multiplier);
-    s.odd = vec_load(p->odd);
+    s.odd = _mm512_srli_epi64(s.even, 32); /* multipliers of odd lanes, for products of 64 bits */
     s.round = vec_load(p->round);
     s.right = vec_load(p->right);
     s.away = vec_load(p->away);

@@ -538,8 +538,8 @@ VEC_INLINE vec_i32 vec_binary_value(const struct vec_binary *e, const struct vec
         return vec_requant_any(vec_mul(a, b), &scale[2]);
     if (opcode == NUC_MC_OP_PRELU)
         return vec_if_negative(a, vec_requant_any(vec_mul(a, b), &scale[2]), vec_requant_any(a, &scale[0]));
-    vec_i32 sa = vec_requant_any(vec_shift_left(a, e->left_shift), &scale[0]);
-    vec_i32 sb = vec_requant_any(vec_shift_left(b, e->left_shift), &scale[1]);
+    vec_i32 unit = vec_splat(1 << e->left_shift);
+    vec_i32 sa = vec_requant_any(vec_mul(a, unit), &scale[0]), sb = vec_requant_any(vec_mul(b, unit), &scale[1]);
     return vec_requant_any(opcode == NUC_MC_OP_SUB ? vec_sub(sa, sb) : vec_add(sa, sb), &scale[2]);
 }
 

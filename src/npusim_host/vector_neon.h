@@ -58,17 +58,12 @@ static inline vec_i32 vec_mul(vec_i32 a, vec_i32 b)
     return a;
 }
 
-static inline vec_i32 vec_shift_left(vec_i32 a, int32_t by)
-{
-    for (int i = 0; i < 4; i++)
-        a.val[i] = vshlq_s32(a.val[i], vdupq_n_s32(by));
-    return a;
-}
-
 /* With the sign. */
 static inline vec_i32 vec_shift_right(vec_i32 a, int32_t by)
 {
-    return vec_shift_left(a, -by);
+    for (int i = 0; i < 4; i++)
+        a.val[i] = vshlq_s32(a.val[i], vdupq_n_s32(-by));
+    return a;
 }
 
 /* Two words of each lane: that of `a` is the lower one. */

@@ -44,8 +44,6 @@ bool vec_params_set(struct vec_params *p, int32_t lane, uint64_t bound, int32_t 
     p->multiplier[lane] = multiplier;
     p->left[lane] = left;
     p->right[lane] = left - shift;
-    if (lane % 2)
-        p->odd[lane - 1] = multiplier;
     if (shift >= 0)
         p->not_short = 1;
     if (multiplier < 0 || bound >= VEC_LIMIT || shift > 0 || shift < -MOST_RIGHT)
