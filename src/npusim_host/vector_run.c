@@ -195,73 +195,50 @@ static void places_of_row(const struct nuc_mc_binary *e, int64_t row, int64_t *a
     }
 }
 
-#define SCALED 64          /* values of a row at a time */
-#define WORTH_TOGETHER 128 /* times that rows are taken together */
+#define SCALED 64 /* values of a row at a time */
 
-/* `rows` times `together` rows from `row` on, which share an operand; those together lie next to each other. */
-static void scale_rows(const struct vec_call *call, int64_t row, int64_t rows, int32_t together)
+/* `rows` rows from `row` on, which share an operand. */
+static void scale_rows(const struct vec_call *call, int64_t row, int64_t rows)
 {
     const struct nuc_mc_binary *e = &call->r->binary;
     const struct vec_lines *l = call->plan->u.binary.lines;
-    int32_t last = e->rank - 1, values = e->shape[last] * together;
-    int32_t words[SCALED], addend[SCALED], shift[SCALED];
-    const int32_t *strides = l->a_is_shared ? e->b_stride : e->a_stride;
-    int32_t step = (l->a_is_shared ? e->a_stride : e->b_stride)[last];
+    const int32_t last = e->rank - 1, values = e->shape[last];
+    const int32_t step = (l->a_is_shared ? e->a_stride : e->b_stride)[last];
+    int32_t words[SCALED] = {0}, addend[SCALED] = {0}, shift[SCALED] = {0};
     struct vec_scaled_rows s = {.words = words,
                                 .addend = addend,
                                 .shift = shift,
                                 .zero = l->zero,
                                 .rows = rows,
-                                .in_row = (int64_t)strides[last - 1] * together,
-                                .out_row = npu_pitch(e->out_pitch, e->shape[last]) * together,
+                                .in_row = (l->a_is_shared ? e->b_stride : e->a_stride)[last - 1],
+                                .out_row = npu_pitch(e->out_pitch, values),
                                 .output = vec_output_of(0, e->clamp_min, e->clamp_max)};
     int64_t at_a, at_b;
 
     places_of_row(e, row, &at_a, &at_b);
-    const int8_t *shared = l->a_is_shared ? call->in + at_a : call->other + at_b;
-    const int8_t *in = l->a_is_shared ? call->other + at_b : call->in + at_a;
+    const int8_t *a = call->in + at_a, *b = call->other + at_b, *shared = l->a_is_shared ? a : b;
     for (int32_t at = 0; at < values; at += SCALED) {
         int32_t n = values - at < SCALED ? values - at : SCALED;
-        for (int32_t i = 0, c = at % e->shape[last]; i < SCALED; i++, c = c + 1 < e->shape[last] ? c + 1 : 0) {
-            int32_t byte = shared[(int64_t)c * step] - INT8_MIN;
+        for (int32_t i = 0; i < n; i++) {
+            int32_t byte = shared[(int64_t)(at + i) * step] - INT8_MIN;
             words[i] = l->words[byte];
             addend[i] = l->addend[byte];
             shift[i] = l->shift[byte];
         }
-        call->v->isa->scale_rows(&s, in + at, n, call->out + row * (s.out_row / together) + at);
+        call->v->isa->scale_rows(&s, (l->a_is_shared ? b : a) + at, n, call->out + row * s.out_row + at);
     }
-}
-
-/* Rows that make whole steps of values when they are taken together, where they lie next to each other. */
-static int32_t rows_together(const struct vec_call *call)
-{
-    const struct nuc_mc_binary *e = &call->r->binary;
-    int32_t last = e->rank - 1, size = e->shape[last], together = 1;
-    const int32_t *strides = call->plan->u.binary.lines->a_is_shared ? e->b_stride : e->a_stride;
-
-    while (together * (size % SCALED) % SCALED != 0)
-        together *= 2;
-    bool dense = strides[last - 1] == size && npu_pitch(e->out_pitch, size) == size;
-    return dense && call->plan->u.binary.lines->rows >= WORTH_TOGETHER * together ? together : 1;
 }
 
 static void scaled_rows(void *arg, uint32_t thread, int64_t begin, int64_t end)
 {
     const struct vec_call *call = arg;
-    int64_t rows = call->plan->u.binary.lines->rows;
-    int32_t together = rows_together(call);
+    const int64_t rows = call->plan->u.binary.lines->rows;
 
     (void)thread;
-    while (begin < end) {
-        int64_t next = (begin / rows + 1) * rows;
+    for (int64_t next; begin < end; begin = next) {
+        next = (begin / rows + 1) * rows;
         next = next < end ? next : end;
-        int64_t whole = (next - begin) / together;
-        if (whole > 0)
-            scale_rows(call, begin, whole, together);
-        begin += whole * together;
-        if (begin < next)
-            scale_rows(call, begin, next - begin, 1);
-        begin = next;
+        scale_rows(call, begin, next - begin);
     }
 }
 
