@@ -7,40 +7,25 @@
 
 /* Copies of a size the compiler knows. */
 #define COPY_UNITS(bytes)                                                                                              \
-    for (int32_t i = 0; i < n; i++, out += (bytes))                                                                    \
-    memmove(out, in + table[i], (bytes))
+    case (bytes):                                                                                                      \
+        for (int32_t i = 0; i < n; i++, out += (bytes))                                                                \
+            memmove(out, in + table[i], (bytes));                                                                      \
+        return
 
 static void copy_units(const uint8_t *in, const int32_t *table, int32_t n, size_t unit, uint8_t *out)
 {
     switch (unit) {
-    case 1:
         COPY_UNITS(1);
-        return;
-    case 2:
         COPY_UNITS(2);
-        return;
-    case 3:
         COPY_UNITS(3);
-        return;
-    case 4:
         COPY_UNITS(4);
-        return;
-    case 8:
         COPY_UNITS(8);
-        return;
-    case 16:
         COPY_UNITS(16);
-        return;
-    case 32:
         COPY_UNITS(32);
-        return;
-    case 64:
         COPY_UNITS(64);
-        return;
-    default:
-        for (int32_t i = 0; i < n; i++, out += unit)
-            memmove(out, in + table[i], unit);
     }
+    for (int32_t i = 0; i < n; i++, out += unit)
+        memmove(out, in + table[i], unit);
 }
 
 /* Units from `i` on that lie next to each other in the source. */

@@ -134,12 +134,6 @@ static void vec_copy(int8_t *to, const int8_t *from, int32_t n, int32_t bytes, p
         bytes *= n;
         n = 1;
     }
-    if (n == 1 && bytes >= VEC_COPY) {
-        for (int32_t b = 0; b < bytes - VEC_COPY; b += VEC_COPY)
-            vec_copy_step(to + b, from + b, flip);
-        vec_copy_step(to + bytes - VEC_COPY, from + bytes - VEC_COPY, flip);
-        return;
-    }
     for (int32_t i = 0; i < n; i++, from += step, to += bytes) {
         /* What is left of a size is copied with the end of what was. */
         if (bytes >= VEC_COPY) {
