@@ -1,7 +1,7 @@
 /*
  * Vector kernels of the simulator on the host. Calls are prepared once into plans: geometry, packed weights, and
  * parameters of 16 output channels at a time. What depends on the instruction set is a table of functions, made from
- * one source (vector_kernels.h) by one file per instruction set.
+ * one source (vector_kernels.h) that is compiled for each of them (vector_isa.c).
  *
  * Products are int8 x int8 summed in 32 bits. x86's dot product takes one operand unsigned, so inputs are read with
  * 128 added and 128 * sum(weights) is taken off the bias; likewise input_zero * sum(weights), so that the kernels
@@ -36,7 +36,7 @@
 #endif
 
 /*
- * Requantization of 16 outputs and their zero point, in the first of five forms that is exact for all of them. Results
+ * Requantization of 16 outputs and their zero point, in the first of four forms that is exact for all of them. Results
  * that are clamped to the zero point or more are said to be rectified.
  *
  * VEC_LINE: v * scale + offset in float, rounded once, to a whole number: the offset has 3 * 2^22, whose unit is 1. The
@@ -45,17 +45,15 @@
  *
  * VEC_BENT: that, and another line below `left`, which is 0 with the bias: `away` is added, the offset is another one.
  *
- * VEC_SHORT: h = v * multiplier / 2^31, rounded, then (h + round) >> right, round being half of 1 << right. That is
- * both roundings, but for negative halves, which go up. Of rectified results, where something is shifted right.
- *
- * VEC_BOUNDED: (h + round - (v < 0)) >> right. A negative v whose h is 0 gives 0 with and without the 1 taken off. This
- * form and those above are for |v| below VEC_LIMIT and multipliers of 0 and more: nothing saturates or wraps. What
- * kernels pack from the lower words of lanes is below VEC_WORD, too.
+ * VEC_BOUNDED: h = v * multiplier / 2^31, rounded, then (h + round - (v < 0)) >> right, round being half of 1 << right:
+ * both roundings. A negative v whose h is 0 gives 0 with and without the 1 taken off. This form and those above are for
+ * |v| below VEC_LIMIT and multipliers of 0 and more: nothing saturates or wraps. What kernels pack from the lower words
+ * of lanes is below VEC_WORD, too.
  *
  * VEC_ANY: as fixed_point.h has it, the remainder of the shift compared with its half, and the zero point added in 32
  * bits. Exact for all but the multiplier INT32_MIN.
  */
-enum vec_form { VEC_LINE, VEC_BENT, VEC_SHORT, VEC_BOUNDED, VEC_ANY };
+enum vec_form { VEC_LINE, VEC_BENT, VEC_BOUNDED, VEC_ANY };
 
 #define VEC_MAGIC_WHOLE INT64_C(12582912) /* 3 * 2^22: the bits of floats near it count up by 1 */
 #define VEC_MAGIC ((float)VEC_MAGIC_WHOLE)
@@ -67,7 +65,7 @@ struct vec_params {
         float scale[VEC_LANES];
     };
     union {
-        int32_t right[VEC_LANES]; /* of VEC_SHORT and VEC_BOUNDED: and the instruction set's own bits of h */
+        int32_t right[VEC_LANES]; /* of VEC_BOUNDED: and the instruction set's own bits of h */
         float offset[VEC_LANES];
     };
     union {
@@ -78,8 +76,8 @@ struct vec_params {
     int32_t away[VEC_LANES];
     int32_t left[VEC_LANES]; /* of VEC_ANY and VEC_BENT */
     int32_t form;            /* enum vec_form */
-    /* While the lanes are set: whether one of them rules the form out, and the bound of all, at most VEC_LIMIT. */
-    int32_t not_short, bound, unused[VEC_LANES - 3];
+    /* While the lanes are set: whether one of them rules lines out, and the bound of all, at most VEC_LIMIT. */
+    int32_t not_lines, bound, unused[VEC_LANES - 3];
 };
 
 /* Bounds of a result, in each byte of a word: as a word they reach vectors at no cost. */

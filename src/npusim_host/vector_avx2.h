@@ -145,28 +145,15 @@ static inline __m256i vec_high_product(__m256i v, __m256i even, __m256i odd, __m
     return _mm256_add_epi32(_mm256_blend_epi32(_mm256_srli_epi64(_mm256_mul_epi32(shifted, even), 32), q, 0xAA), round);
 }
 
-static inline vec_i32 vec_high_products(vec_i32 v, const struct vec_scale *s)
-{
-    return (vec_i32){vec_high_product(v.low, s->even.low, s->odd.low, s->round.low),
-                     vec_high_product(v.high, s->even.high, s->odd.high, s->round.high)};
-}
-
-static inline vec_i32 vec_shifted(vec_i32 v, const struct vec_scale *s)
-{
-    return (vec_i32){_mm256_srav_epi32(v.low, s->right.low), _mm256_srav_epi32(v.high, s->right.high)};
-}
-
 static inline vec_i32 vec_requant(vec_i32 v, const struct vec_scale *s)
 {
+    vec_i32 high = {vec_high_product(v.low, s->even.low, s->odd.low, s->round.low),
+                    vec_high_product(v.high, s->even.high, s->odd.high, s->round.high)};
     vec_i32 away = {_mm256_and_si256(_mm256_srai_epi32(v.low, 31), s->away.low),
                     _mm256_and_si256(_mm256_srai_epi32(v.high, 31), s->away.high)};
 
-    return vec_shifted(vec_sub(vec_high_products(v, s), away), s);
-}
-
-static inline vec_i32 vec_requant_short(vec_i32 v, const struct vec_scale *s)
-{
-    return vec_shifted(vec_high_products(v, s), s);
+    high = vec_sub(high, away);
+    return (vec_i32){_mm256_srav_epi32(high.low, s->right.low), _mm256_srav_epi32(high.high, s->right.high)};
 }
 
 static inline __m256i vec_half_any(__m256i v, __m256i left, __m256i even, __m256i odd, __m256i mask, __m256i right)

@@ -132,25 +132,14 @@ static inline vec_i32 vec_requant_bent(vec_i32 v, const struct vec_scale *s)
 }
 
 /* With one bit behind the point: the upper half of 64 bits is that when two bits are shifted left first. */
-static inline __m512i vec_high_product(vec_i32 v, const struct vec_scale *s)
+static inline vec_i32 vec_requant(vec_i32 v, const struct vec_scale *s)
 {
     __m512i shifted = _mm512_slli_epi32(v, 2);
     __m512i odd = _mm512_mul_epi32(_mm512_srli_epi64(shifted, 32), s->odd);
     __m512i high = _mm512_mask_shuffle_epi32(odd, 0x5555, _mm512_mul_epi32(shifted, s->even), (_MM_PERM_ENUM)0xF5);
 
-    return _mm512_add_epi32(high, s->round);
-}
-
-static inline vec_i32 vec_requant(vec_i32 v, const struct vec_scale *s)
-{
-    __m512i high = vec_high_product(v, s);
-
+    high = _mm512_add_epi32(high, s->round);
     return _mm512_srav_epi32(_mm512_mask_sub_epi32(high, _mm512_movepi32_mask(v), high, s->away), s->right);
-}
-
-static inline vec_i32 vec_requant_short(vec_i32 v, const struct vec_scale *s)
-{
-    return _mm512_srav_epi32(vec_high_product(v, s), s->right);
 }
 
 static inline vec_i32 vec_requant_any(vec_i32 v, const struct vec_scale *s)

@@ -72,8 +72,6 @@ VEC_INLINE void vec_requant_all(vec_i32 *v, const int n, const struct vec_params
         VEC_REQUANT_ALL(vec_requant_line);
     else if (VEC_LINES && p->form == VEC_BENT)
         VEC_REQUANT_ALL(vec_requant_bent);
-    else if (p->form == VEC_SHORT)
-        VEC_REQUANT_ALL(vec_requant_short);
     else if (p->form == VEC_BOUNDED)
         VEC_REQUANT_ALL(vec_requant);
     else

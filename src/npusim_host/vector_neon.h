@@ -116,13 +116,6 @@ static inline vec_i32 vec_requant(vec_i32 v, const struct vec_scale *s)
     return vec_add(v, s->zero);
 }
 
-static inline vec_i32 vec_requant_short(vec_i32 v, const struct vec_scale *s)
-{
-    for (int i = 0; i < 4; i++)
-        v.val[i] = vrshlq_s32(vqrdmulhq_s32(v.val[i], s->multiplier.val[i]), s->right.val[i]);
-    return vec_add(v, s->zero);
-}
-
 static inline vec_i32 vec_requant_any(vec_i32 v, const struct vec_scale *s)
 {
     for (int i = 0; i < 4; i++) {

@@ -45,7 +45,7 @@ bool vec_params_set(struct vec_params *p, int32_t lane, uint64_t bound, int32_t 
     p->left[lane] = left;
     p->right[lane] = left - shift;
     if (shift >= 0)
-        p->not_short = 1;
+        p->not_lines = 1;
     if (multiplier < 0 || bound >= VEC_LIMIT || shift > 0 || shift < -MOST_RIGHT)
         p->bound = VEC_LIMIT;
     else if ((int32_t)bound > p->bound)
@@ -77,10 +77,8 @@ static void close_lane(const struct vec_isa *isa, struct vec_params *p, int32_t 
 
 void vec_params_close(const struct vec_isa *isa, struct vec_params *p, const struct vec_output *o, int32_t *bias)
 {
-    bool is_short = !p->not_short && (int8_t)o->low >= o->zero;
-
-    p->form = p->bound == VEC_LIMIT ? VEC_ANY : is_short ? VEC_SHORT : VEC_BOUNDED;
-    if (p->bound < VEC_LIMIT && !p->not_short && bias && isa->lines && vec_params_bend(p, o, bias))
+    p->form = p->bound == VEC_LIMIT ? VEC_ANY : VEC_BOUNDED;
+    if (p->bound < VEC_LIMIT && !p->not_lines && bias && isa->lines && vec_params_bend(p, o, bias))
         return;
     for (int32_t lane = 0; lane < VEC_LANES; lane++)
         close_lane(isa, p, o->zero, lane);
@@ -157,7 +155,7 @@ static bool are_alike(const struct vec_params *params, uint64_t blocks, int32_t 
     bool alike = columns >= VEC_LANES;
 
     for (uint64_t b = 1; b < blocks; b++)
-        alike = alike && memcmp(params + b, params, offsetof(struct vec_params, not_short)) == 0;
+        alike = alike && memcmp(params + b, params, offsetof(struct vec_params, not_lines)) == 0;
     return alike;
 }
 
