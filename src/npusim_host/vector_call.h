@@ -106,12 +106,23 @@ typedef struct vec_plan *vec_planner(const struct vec_isa *isa, const struct nuc
 vec_planner vec_plan_conv, vec_plan_depthwise, vec_plan_transposed, vec_plan_matmul, vec_plan_product, vec_plan_binary,
     vec_plan_softmax, vec_plan_resize;
 
-/*
- * A dense convolution. The weight of tap t is at `output` times its output and `tap` times (t times the depth and its
- * channel). pairs: of requantizations, one for each output, or 0 for all. A bias that is no weight is 0.
- */
+/* Weights of a convolution: that of tap t is at `output` times its output and `tap` times (t times the depth and its
+ * channel). pairs: of requantizations, one for each output, or 0 for all. */
+struct vec_weights {
+    const int8_t *at;
+    int64_t output, tap;
+    int32_t pairs;
+};
+
+/* A dense convolution. A bias that lies in no weights is 0. */
 struct vec_plan *vec_plan_dense(const struct vec_isa *isa, const struct nuc_npu *npu, const struct nuc_mc_conv *c,
-                                int64_t output, int64_t tap, int32_t pairs, struct vec_budget *budget);
+                                const struct vec_weights *w, struct vec_budget *budget);
+
+/* Constants of a program; NULL for an operand that is something else, which does not exist yet. */
+static inline const void *vec_constant(const struct nuc_npu *npu, struct nuc_mc_ref ref)
+{
+    return (ref.where & 0xFFu) == NUC_MC_WEIGHTS ? npu->weights + ref.offset : NULL;
+}
 
 /* An image of one pixel in width, as one of a pixel in height: a row of many pixels rather than rows of one. */
 struct nuc_mc_conv vec_laid_flat(const struct nuc_mc_conv *c);
@@ -162,12 +173,6 @@ struct vec_window vec_conv_window(const struct vec_isa *isa, const struct nuc_mc
 static inline struct vec_output vec_output_of(int32_t zero, int32_t low, int32_t high)
 {
     return (struct vec_output){zero, (uint8_t)low * 0x01010101u, (uint8_t)high * 0x01010101u};
-}
-
-/* Constants are read before there are other buffers. */
-static inline struct nuc_npu_memory vec_weights_of(const struct nuc_npu *npu)
-{
-    return (struct nuc_npu_memory){.weights = npu->weights};
 }
 
 static inline int32_t vec_up(int32_t v, int32_t by)

@@ -56,9 +56,8 @@ static bool pack_table(const struct vec_isa *isa, const struct nuc_npu *npu, con
                        const struct layout *l, bool flat, int32_t table, uint8_t *weights, struct vec_params *params,
                        int32_t *folded)
 {
-    const struct nuc_npu_memory m = vec_weights_of(npu);
-    const int8_t *weight = npu_source_i8(&m, c->weight);
-    const int32_t *bias = npu_source_i32(&m, c->bias), *requant = npu_source_i32(&m, c->requant);
+    const int8_t *weight = vec_constant(npu, c->weight);
+    const int32_t *bias = vec_constant(npu, c->bias), *requant = vec_constant(npu, c->requant);
     size_t group = (size_t)isa->block * VEC_DEPTH * (size_t)isa->weight_bytes;
     size_t vector = (size_t)VEC_LANES * VEC_DEPTH * (size_t)isa->weight_bytes;
     const struct vec_output out = vec_output_of(c->output_zero, c->clamp_min, c->clamp_max);
@@ -103,20 +102,6 @@ static void depthwise_taps(const struct nuc_mc_conv *c, const struct vec_window 
     }
 }
 
-static bool pack_tables(const struct vec_isa *isa, const struct nuc_npu *npu, const struct nuc_mc_conv *c,
-                        const struct layout *l, bool flat, uint8_t *memory)
-{
-    struct vec_params *params = (struct vec_params *)(void *)(memory + l->params);
-    int32_t *bias = (int32_t *)(void *)(memory + l->bias);
-
-    for (int32_t t = 0; t < l->tables; t++) {
-        if (!pack_table(isa, npu, c, l, flat, t, memory + (uint64_t)t * l->table_bytes,
-                        params + t * (isa->block / VEC_LANES), bias + t * isa->block))
-            return false;
-    }
-    return true;
-}
-
 static struct vec_depthwise depthwise_row(const struct nuc_mc_conv *c, const struct layout *l, bool flat,
                                           const uint8_t *memory)
 {
@@ -134,19 +119,6 @@ static struct vec_depthwise depthwise_row(const struct nuc_mc_conv *c, const str
                                   .output = vec_output_of(c->output_zero, c->clamp_min, c->clamp_max)};
 }
 
-/* Rows of the window in pairs, of which a window begins with a whole one. */
-static void pair_rows(struct vec_window *w, const struct layout *l)
-{
-    w->pairs = l->rows == 2;
-    if (!w->pairs)
-        return;
-    w->before = w->pad_top % 2;
-    w->image_h = w->in_h;
-    w->in_h = vec_up(w->in_h + w->before, 2);
-    w->pad_top /= 2;
-    w->ring = w->tap_rows = l->height / 2;
-}
-
 struct vec_plan *vec_plan_depthwise(const struct vec_isa *isa, const struct nuc_npu *npu, const union nuc_mc_record *r,
                                     struct vec_budget *budget)
 {
@@ -160,17 +132,24 @@ struct vec_plan *vec_plan_depthwise(const struct vec_isa *isa, const struct nuc_
     uint8_t *memory;
 
     if (c->in_c == 1 && c->out_c > 1)
-        return vec_plan_dense(isa, npu, c, 1, c->out_c, 1, budget);
+        return vec_plan_dense(isa, npu, c, &(struct vec_weights){vec_constant(npu, c->weight), 1, c->out_c, 1}, budget);
     w.spread = c->out_c / c->in_c;
     w.split = c->stride_w;
     w.pitch = (size_t)c->out_c;
     if (!flat)
         w.pitch = nuc_align_up(w.pitch, VEC_ALIGNMENT); /* no load of a block lies over two lines */
     w.flip = (int8_t)isa->input_offset;
-    if ((c->weight.where & 0xFFu) != NUC_MC_WEIGHTS || n_taps > VEC_MAX_TAPS)
+    if (!vec_constant(npu, c->weight) || n_taps > VEC_MAX_TAPS)
         return NULL;
     struct layout l = depthwise_layout(isa, c, flat ? repeat : vec_up(c->out_c, isa->block));
-    pair_rows(&w, &l);
+    w.pairs = l.rows == 2;
+    if (w.pairs) { /* of which a window begins with a whole one */
+        w.before = w.pad_top % 2;
+        w.image_h = w.in_h;
+        w.in_h = vec_up(w.in_h + w.before, 2);
+        w.pad_top /= 2;
+        w.ring = w.tap_rows = l.height / 2;
+    }
     w.n_taps = l.groups * VEC_DEPTH / l.rows;
     uint64_t scratch = vec_window_measure(&w, true);
     if (scratch > VEC_MOST_SCRATCH)
@@ -184,8 +163,14 @@ struct vec_plan *vec_plan_depthwise(const struct vec_isa *isa, const struct nuc_
     plan->scratch = (size_t)scratch;
     plan->u.depthwise = (struct vec_depthwise_plan){w, depthwise_row(c, &l, flat, memory), c->batches};
     plan->u.depthwise.depthwise.in_line = (ptrdiff_t)w.pitch * l.rows;
-    if (pack_tables(isa, npu, c, &l, flat, memory))
-        return plan;
-    free(plan);
-    return NULL;
+    struct vec_params *params = (struct vec_params *)(void *)(memory + l.params);
+    int32_t *bias = (int32_t *)(void *)(memory + l.bias);
+    for (int32_t t = 0; t < l.tables; t++) {
+        if (!pack_table(isa, npu, c, &l, flat, t, memory + (uint64_t)t * l.table_bytes,
+                        params + t * (isa->block / VEC_LANES), bias + t * isa->block)) {
+            free(plan);
+            return NULL;
+        }
+    }
+    return plan;
 }

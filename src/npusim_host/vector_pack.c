@@ -294,28 +294,27 @@ static int32_t pixels_together(const struct nuc_mc_conv *c)
 }
 
 struct vec_plan *vec_plan_dense(const struct vec_isa *isa, const struct nuc_npu *npu, const struct nuc_mc_conv *c,
-                                int64_t output, int64_t tap, int32_t pairs, struct vec_budget *budget)
+                                const struct vec_weights *w, struct vec_budget *budget)
 {
-    const struct nuc_npu_memory m = vec_weights_of(npu);
     int32_t depth = c->in_c / c->groups;
     bool dense = c->groups == 1 && c->dilation_w == 1;
     int32_t per_row = dense ? 1 : c->k_w, together = pixels_together(c);
     struct vec_tap *taps;
 
-    if ((c->weight.where & 0xFFu) != NUC_MC_WEIGHTS || (int64_t)c->k_h * per_row > VEC_MAX_TAPS ||
-        (int64_t)c->dilation_w * c->k_w * c->in_c > INT32_MAX || (int64_t)c->stride_w * depth > INT32_MAX)
+    if (!w->at || (int64_t)c->k_h * per_row > VEC_MAX_TAPS || (int64_t)c->dilation_w * c->k_w * c->in_c > INT32_MAX ||
+        (int64_t)c->stride_w * depth > INT32_MAX)
         return NULL;
-    struct source s = {.weight = npu_source_i8(&m, c->weight),
-                       .bias = (c->bias.where & 0xFFu) == NUC_MC_WEIGHTS ? npu_source_i32(&m, c->bias) : NULL,
-                       .requant = npu_source_i32(&m, c->requant),
-                       .output = output,
-                       .segment = tap * depth * (dense ? c->k_w : 1),
-                       .product = tap,
+    struct source s = {.weight = w->at,
+                       .bias = vec_constant(npu, c->bias),
+                       .requant = vec_constant(npu, c->requant),
+                       .output = w->output,
+                       .segment = w->tap * depth * (dense ? c->k_w : 1),
+                       .product = w->tap,
                        .groups = c->groups,
                        .columns = together * (c->out_c / c->groups),
                        .segments = c->k_h * per_row,
                        .run = dense ? ((together - 1) * c->stride_w + c->k_w) * depth : depth,
-                       .requant_step = 2 * pairs,
+                       .requant_step = 2 * w->pairs,
                        .channels = c->out_c,
                        .shift = c->stride_w * depth,
                        .taps = dense ? c->k_w * depth : depth,
@@ -370,7 +369,9 @@ struct vec_plan *vec_plan_conv(const struct vec_isa *isa, const struct nuc_npu *
 {
     const struct nuc_mc_conv c = vec_laid_flat(&r->conv);
 
-    return vec_plan_dense(isa, npu, &c, (int64_t)c.k_h * c.k_w * (c.in_c / c.groups), 1, 1, budget);
+    const struct vec_weights w = {vec_constant(npu, c.weight), (int64_t)c.k_h * c.k_w * (c.in_c / c.groups), 1, 1};
+
+    return vec_plan_dense(isa, npu, &c, &w, budget);
 }
 
 /*
@@ -385,11 +386,10 @@ struct vec_plan *vec_plan_matmul(const struct vec_isa *isa, const struct nuc_npu
     const bool even =
         g->batches == 1 || (g->lhs_batch_stride == (int64_t)g->rows * g->lhs_row_stride && g->rhs_batch_stride == 0);
 
-    if ((g->rhs.where & 0xFFu) != NUC_MC_WEIGHTS || g->inner > 0 || g->rhs_zero != 0 || !even || pixels > INT32_MAX ||
-        (g->lhs_depth_stride != 1 && g->depth > 1) || (g->lhs_row_stride == 0 && pixels > 1))
+    if (g->inner > 0 || g->rhs_zero != 0 || !even || pixels > INT32_MAX || (g->lhs_depth_stride != 1 && g->depth > 1) ||
+        (g->lhs_row_stride == 0 && pixels > 1))
         return vec_plan_product(isa, npu, r, budget);
-    const struct nuc_mc_conv c = {.weight = g->rhs,
-                                  .bias = g->has_bias ? g->bias : (struct nuc_mc_ref){NUC_MC_INPUT, 0},
+    const struct nuc_mc_conv c = {.bias = g->has_bias ? g->bias : (struct nuc_mc_ref){NUC_MC_INPUT, 0},
                                   .requant = g->requant,
                                   .batches = 1,
                                   .in_h = (int32_t)pixels,
@@ -411,7 +411,7 @@ struct vec_plan *vec_plan_matmul(const struct vec_isa *isa, const struct nuc_npu
                                   .clamp_max = g->clamp_max,
                                   .out_pitch = g->out_pitch,
                                   .in_pitch = pixels > 1 ? g->lhs_row_stride : 0};
-    struct vec_plan *plan =
-        vec_plan_dense(isa, npu, &c, g->rhs_column_stride, g->rhs_depth_stride, g->per_channel, budget);
+    const struct vec_weights w = {vec_constant(npu, g->rhs), g->rhs_column_stride, g->rhs_depth_stride, g->per_channel};
+    struct vec_plan *plan = vec_plan_dense(isa, npu, &c, &w, budget);
     return plan ? plan : vec_plan_product(isa, npu, r, budget);
 }

@@ -39,9 +39,8 @@ struct vec_plan *vec_plan_product(const struct vec_isa *isa, const struct nuc_np
                                   struct vec_budget *budget)
 {
     const struct nuc_mc_matmul *g = &r->matmul;
-    const struct nuc_npu_memory m = vec_weights_of(npu);
-    const int32_t *bias = g->has_bias ? npu_source_i32(&m, g->bias) : NULL;
-    const int32_t *requant = npu_source_i32(&m, g->requant);
+    const int32_t *bias = g->has_bias ? vec_constant(npu, g->bias) : NULL;
+    const int32_t *requant = vec_constant(npu, g->requant);
     const struct vec_output out = vec_output_of(g->output_zero, g->clamp_min, g->clamp_max);
     uint8_t *memory;
 

@@ -32,12 +32,6 @@ static struct phase phase_of(int32_t first, int32_t stride, int32_t pad, int32_t
     return p;
 }
 
-/* Constants of a phase, one after the other: what vec_plan_dense() reads. */
-struct constants {
-    uint8_t *bytes;
-    struct nuc_mc_ref bias, requant, weight;
-};
-
 static void reverse_taps(const struct nuc_mc_conv *c, const int8_t *from, const struct phase *y, const struct phase *x,
                          int8_t *to)
 {
@@ -52,24 +46,6 @@ static void reverse_taps(const struct nuc_mc_conv *c, const int8_t *from, const 
             }
         }
     }
-}
-
-static bool take_constants(const struct nuc_npu *npu, const struct nuc_mc_conv *c, const struct phase *y,
-                           const struct phase *x, struct constants *k)
-{
-    const struct nuc_npu_memory m = vec_weights_of(npu);
-    uint64_t outputs = (uint64_t)c->out_c, words = 3 * sizeof(int32_t) * outputs;
-    uint64_t weights = outputs * (uint64_t)c->in_c * (uint64_t)y->taps * (uint64_t)x->taps;
-
-    if (words + weights > UINT32_MAX || !(k->bytes = malloc((size_t)(words + weights))))
-        return false;
-    k->bias = (struct nuc_mc_ref){NUC_MC_WEIGHTS, 0};
-    k->requant = (struct nuc_mc_ref){NUC_MC_WEIGHTS, (uint32_t)(words / 3)};
-    k->weight = (struct nuc_mc_ref){NUC_MC_WEIGHTS, (uint32_t)words};
-    memcpy(k->bytes, npu_source(&m, c->bias), (size_t)(words / 3));
-    memcpy(k->bytes + k->requant.offset, npu_source(&m, c->requant), (size_t)(2 * words / 3));
-    reverse_taps(c, npu_source_i8(&m, c->weight), y, x, (int8_t *)k->bytes + k->weight.offset);
-    return true;
 }
 
 /* The window of a phase is that of its dense convolution, but for the steps of images whose rest others have. */
@@ -94,16 +70,16 @@ static struct vec_plan *plan_phase(const struct vec_isa *isa, const struct nuc_n
                                    const struct phase *y, const struct phase *x, struct vec_budget *budget)
 {
     struct nuc_mc_conv dense = *c;
-    struct nuc_npu constants = *npu;
     int64_t pitch = c->stride_w * npu_pitch(c->out_pitch, c->out_c);
-    struct constants k;
+    const uint64_t taps = (uint64_t)c->in_c * (uint64_t)y->taps * (uint64_t)x->taps, bytes = taps * (uint64_t)c->out_c;
 
-    if (y->skip >= c->in_h || x->skip >= c->in_w || pitch > INT32_MAX || !take_constants(npu, c, y, x, &k))
+    if (y->skip >= c->in_h || x->skip >= c->in_w || pitch > INT32_MAX || bytes > UINT32_MAX)
         return NULL;
-    constants.weights = k.bytes;
-    dense.weight = k.weight;
-    dense.bias = k.bias;
-    dense.requant = k.requant;
+    int8_t *reversed = malloc((size_t)bytes);
+    const struct vec_weights w = {reversed, (int64_t)taps, 1, 1};
+    if (!reversed)
+        return NULL;
+    reverse_taps(c, vec_constant(npu, c->weight), y, x, reversed);
     dense.batches = 1;
     dense.in_h -= y->skip;
     dense.in_w -= x->skip;
@@ -115,8 +91,8 @@ static struct vec_plan *plan_phase(const struct vec_isa *isa, const struct nuc_n
     dense.pad_top = y->pad;
     dense.pad_left = x->pad;
     dense.out_pitch = (int32_t)pitch;
-    struct vec_plan *plan = vec_plan_dense(isa, &constants, &dense, (int64_t)y->taps * x->taps * c->in_c, 1, 1, budget);
-    free(k.bytes);
+    struct vec_plan *plan = vec_plan_dense(isa, npu, &dense, &w, budget);
+    free(reversed);
     if (plan)
         place(&plan->u.conv, c, y, x);
     return plan;
@@ -146,7 +122,7 @@ struct vec_plan *vec_plan_transposed(const struct vec_isa *isa, const struct nuc
     const struct nuc_mc_conv *c = &r->conv;
     struct vec_plan *first = NULL;
 
-    if ((c->weight.where & 0xFFu) != NUC_MC_WEIGHTS || (int64_t)c->stride_h * c->stride_w > MOST_PHASES)
+    if (!vec_constant(npu, c->weight) || (int64_t)c->stride_h * c->stride_w > MOST_PHASES)
         return NULL;
     for (int32_t i = 0; i < c->stride_h; i++) {
         struct phase y = phase_of(i, c->stride_h, c->pad_top, c->k_h, c->out_h);
