@@ -72,7 +72,7 @@ static double macs_of(const union nuc_mc_record *r)
 
 static void load_call(const struct bench_model *m, uint32_t i, union nuc_mc_record *r)
 {
-    nuc_npu_load(m->microcode + m->image->calls[i].offset, r);
+    nuc_mc_load(m->microcode + m->image->calls[i].offset, r);
 }
 
 /* A quantized tensor takes the place of the float one at the boundary of the model. */

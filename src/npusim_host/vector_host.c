@@ -181,7 +181,7 @@ struct npu_host *npu_host_open(const struct nuc_npu *npu, enum nuc_simulator_pat
 
     for (uint32_t i = 0; h && i < npu->n_calls; i++) {
         union nuc_mc_record r;
-        nuc_npu_load(at, &r);
+        nuc_mc_load(at, &r);
         at += (size_t)r.call.words * 4;
         npu_host_plan(h, i, npu, &r);
     }

@@ -214,25 +214,6 @@ static struct vec_plan *pack(const struct vec_isa *isa, const struct source *s, 
     return plan;
 }
 
-/* Pixels that need no staging and are all `pixel` bytes apart need no rows. */
-static void flatten(struct vec_conv_plan *p, int64_t pixels)
-{
-    int64_t most = SWEEP_BYTES / (VEC_DEPTH * (int64_t)p->gemm.run) / VEC_TILE * VEC_TILE;
-
-    p->pixels = pixels;
-    p->sweep = (int32_t)(most < VEC_TILE ? VEC_TILE : most);
-}
-
-static bool finish_conv(struct vec_plan *plan, bool stage)
-{
-    uint64_t scratch = vec_window_measure(&plan->u.conv.window, stage);
-
-    plan->scratch = (size_t)scratch;
-    plan->u.conv.gemm.staged = stage;
-    plan->u.conv.window.flip = (int8_t)(stage ? plan->u.conv.window.isa->input_offset : 0);
-    return scratch <= VEC_MOST_SCRATCH;
-}
-
 struct vec_window vec_conv_window(const struct vec_isa *isa, const struct nuc_mc_conv *c)
 {
     int64_t padded = (int64_t)(c->out_w - 1) * c->stride_w + (int64_t)(c->k_w - 1) * c->dilation_w + 1;
@@ -339,9 +320,16 @@ struct vec_plan *vec_plan_dense(const struct vec_isa *isa, const struct nuc_npu 
     bool stage = c->pad_left > 0 || p->window.padded_w > c->in_w || s.run % VEC_DEPTH != 0 || !in_place;
     p->gemm.pixel = together * c->stride_w * (stage ? c->in_c : p->window.in_pixel);
     p->gemm.out_pixel = (ptrdiff_t)(together * npu_pitch(c->out_pitch, c->out_c));
-    if (!stage && is_pointwise(c))
-        flatten(p, p->rows * p->window.out_w);
-    if (finish_conv(plan, stage))
+    if (!stage && is_pointwise(c)) { /* all pixels are as far from each other: they need no rows */
+        int64_t most = SWEEP_BYTES / (VEC_DEPTH * (int64_t)p->gemm.run) / VEC_TILE * VEC_TILE;
+        p->pixels = p->rows * p->window.out_w;
+        p->sweep = (int32_t)(most < VEC_TILE ? VEC_TILE : most);
+    }
+    const uint64_t scratch = vec_window_measure(&p->window, stage);
+    plan->scratch = (size_t)scratch;
+    p->gemm.staged = stage;
+    p->window.flip = (int8_t)(stage ? isa->input_offset : 0);
+    if (scratch <= VEC_MOST_SCRATCH)
         return plan;
     free(plan);
     return NULL;

@@ -5,32 +5,24 @@
 #include "device/base/span.h"
 #include "npusim_host/vector_call.h"
 
-/* Bytes of a packed row of the left operand. */
-static size_t packed_depth(const struct nuc_mc_matmul *g)
-{
-    return nuc_align_up((size_t)g->depth, VEC_DEPTH);
-}
+/* Scratch of a thread, in bytes: weights, biases, one word per row, rows of the left operand. */
+struct layout {
+    size_t row, block, blocks; /* of a packed row, and of a block of weights; blocks of columns */
+    size_t bias, addend, rows; /* from the first byte */
+    uint64_t size;
+};
 
-static size_t weights_bytes(const struct vec_isa *isa, const struct nuc_mc_matmul *g)
+static struct layout layout_of(const struct vec_isa *isa, const struct nuc_mc_matmul *g)
 {
-    return (size_t)vec_up(g->columns, VEC_LANES) * packed_depth(g) * VEC_LANES * (size_t)isa->weight_bytes;
-}
+    struct layout l = {.row = nuc_align_up((size_t)g->depth, VEC_DEPTH),
+                       .blocks = (size_t)vec_up(g->columns, VEC_LANES)};
 
-static size_t params_bytes(const struct nuc_mc_matmul *g)
-{
-    return (size_t)vec_up(g->columns, VEC_LANES) * sizeof(struct vec_params);
-}
-
-static size_t bias_bytes(const struct nuc_mc_matmul *g)
-{
-    return (size_t)vec_up(g->columns, VEC_LANES) * VEC_LANES * sizeof(int32_t);
-}
-
-/* Scratch of a thread: weights, biases, one word per row, rows of the left operand. */
-static uint64_t scratch_bytes(const struct vec_isa *isa, const struct nuc_mc_matmul *g)
-{
-    return weights_bytes(isa, g) + bias_bytes(g) + nuc_align_up((size_t)g->rows * sizeof(int32_t), VEC_ALIGNMENT) +
-           (uint64_t)g->rows * packed_depth(g);
+    l.block = l.row * VEC_LANES * (size_t)isa->weight_bytes;
+    l.bias = l.blocks * l.block;
+    l.addend = l.bias + l.blocks * VEC_LANES * sizeof(int32_t);
+    l.rows = l.addend + nuc_align_up((size_t)g->rows * sizeof(int32_t), VEC_ALIGNMENT);
+    l.size = l.rows + (uint64_t)g->rows * l.row;
+    return l;
 }
 
 #define MOST_OPERAND (1 << 20) /* rows, columns and depth: products of them stay inside 64 bits */
@@ -45,13 +37,14 @@ struct vec_plan *vec_plan_product(const struct vec_isa *isa, const struct nuc_np
     uint8_t *memory;
 
     if (g->rows > MOST_OPERAND || g->columns > MOST_OPERAND || g->depth > MOST_OPERAND ||
-        scratch_bytes(isa, g) > VEC_MOST_SCRATCH)
+        layout_of(isa, g).size > VEC_MOST_SCRATCH)
         return NULL;
-    struct vec_plan *plan = vec_plan_new(budget, vec_run_product, params_bytes(g), &memory);
+    const struct layout l = layout_of(isa, g);
+    struct vec_plan *plan = vec_plan_new(budget, vec_run_product, l.blocks * sizeof(struct vec_params), &memory);
     if (!plan)
         return NULL;
     struct vec_params *params = (struct vec_params *)(void *)memory;
-    plan->scratch = (size_t)scratch_bytes(isa, g);
+    plan->scratch = (size_t)l.size;
     plan->u.product = (struct vec_product_plan){bias, params};
     for (int32_t j = 0; j < g->columns; j++) {
         const int32_t *pair = requant + (g->per_channel ? (int64_t)j * 2 : 0);
@@ -61,16 +54,14 @@ struct vec_plan *vec_plan_product(const struct vec_isa *isa, const struct nuc_np
             return NULL;
         }
     }
-    for (int32_t b = 0; b < vec_up(g->columns, VEC_LANES); b++)
+    for (size_t b = 0; b < l.blocks; b++)
         vec_params_close(isa, params + b, &out, NULL);
     return plan;
 }
 
 /* Rows next to each other, the end of each filled with what weights of 0 meet; addend[i]: of the right zero point. */
-static void pack_rows(const struct nuc_mc_matmul *g, const int8_t *lhs, int8_t *rows, int32_t *addend)
+static void pack_rows(const struct nuc_mc_matmul *g, size_t bytes, const int8_t *lhs, int8_t *rows, int32_t *addend)
 {
-    size_t bytes = packed_depth(g);
-
     for (int64_t i = 0; i < g->rows; i++, rows += bytes) {
         const int8_t *from = lhs + i * g->lhs_row_stride;
         int32_t sum = 0; /* below 2^27 */
@@ -84,16 +75,16 @@ static void pack_rows(const struct nuc_mc_matmul *g, const int8_t *lhs, int8_t *
 }
 
 /* sum (l - lz)(r - rz) = sum l r - lz sum r - rz sum l + depth lz rz; what depends on the column goes into its bias. */
-static void pack_columns(const struct vec_isa *isa, const struct nuc_mc_matmul *g, const int8_t *rhs, uint8_t *weights,
-                         const int32_t *bias, int32_t *folded)
+static void pack_columns(const struct vec_isa *isa, const struct nuc_mc_matmul *g, const struct layout *l,
+                         const int8_t *rhs, uint8_t *weights, const int32_t *bias, int32_t *folded)
 {
-    size_t step = (size_t)VEC_LANES * VEC_DEPTH * (size_t)isa->weight_bytes, block = packed_depth(g) / VEC_DEPTH * step;
+    size_t step = (size_t)VEC_LANES * VEC_DEPTH * (size_t)isa->weight_bytes;
     uint32_t zeros = (uint32_t)g->depth * (uint32_t)(g->lhs_zero * g->rhs_zero);
 
-    memset(weights, 0, weights_bytes(isa, g));
+    memset(weights, 0, l->bias);
     for (int64_t j = 0; j < g->columns; j++) {
         const int8_t *from = rhs + j * g->rhs_column_stride;
-        uint8_t *to = weights + (size_t)(j / VEC_LANES) * block;
+        uint8_t *to = weights + (size_t)(j / VEC_LANES) * l->block;
         int32_t sum = 0; /* below 2^27 */
         for (int32_t k = 0; k < g->depth; k++) {
             int8_t r = from[(int64_t)k * g->rhs_depth_stride];
@@ -112,19 +103,19 @@ static void product_batches(void *arg, uint32_t thread, int64_t begin, int64_t e
     const struct vec_product_plan *p = &c->plan->u.product;
     const struct vec_isa *isa = c->v->isa;
     uint8_t *weights = c->v->scratch + thread * c->v->scratch_size;
-    int32_t *bias = (int32_t *)(void *)(weights + weights_bytes(isa, g));
-    int32_t *addend = (int32_t *)(void *)((uint8_t *)bias + bias_bytes(g));
-    int8_t *rows = (int8_t *)addend + nuc_align_up((size_t)g->rows * sizeof *addend, VEC_ALIGNMENT);
+    const struct layout l = layout_of(isa, g);
+    int32_t *bias = (int32_t *)(void *)(weights + l.bias), *addend = (int32_t *)(void *)(weights + l.addend);
+    int8_t *rows = (int8_t *)weights + l.rows;
     struct vec_gemm gemm = {.weights = weights,
                             .bias = bias,
                             .params = p->params,
                             .params_step = 1,
-                            .block_bytes = packed_depth(g) * VEC_LANES * (size_t)isa->weight_bytes,
+                            .block_bytes = l.block,
                             .segments = 1,
-                            .run = (int32_t)(packed_depth(g) / VEC_DEPTH),
+                            .run = (int32_t)(l.row / VEC_DEPTH),
                             .columns = g->columns,
                             .addend = addend,
-                            .pixel = (ptrdiff_t)packed_depth(g),
+                            .pixel = (ptrdiff_t)l.row,
                             .out_pixel = (ptrdiff_t)npu_pitch(g->out_pitch, g->columns),
                             .output = vec_output_of(g->output_zero, g->clamp_min, g->clamp_max)};
     const int8_t *segment[1] = {rows};
@@ -132,8 +123,8 @@ static void product_batches(void *arg, uint32_t thread, int64_t begin, int64_t e
     for (int64_t b = begin; b < end; b++) {
         int64_t lhs = npu_matrix(g, b, g->lhs_batch_stride, g->lhs_inner_stride);
         int64_t rhs = npu_matrix(g, b, g->rhs_batch_stride, g->rhs_inner_stride);
-        pack_rows(g, c->in + lhs, rows, addend);
-        pack_columns(isa, g, c->other + rhs, weights, p->bias, bias);
+        pack_rows(g, l.row, c->in + lhs, rows, addend);
+        pack_columns(isa, g, &l, c->other + rhs, weights, p->bias, bias);
         isa->gemm(&gemm, segment, g->rows, c->out + npu_out_matrix(g, b));
     }
 }

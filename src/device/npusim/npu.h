@@ -119,9 +119,6 @@ enum nuc_npu_stop nuc_npu_run(const struct nuc_npu *npu, const struct nuc_npu_me
 void nuc_npu_fetch(const struct nuc_npu_memory *memory, const struct nuc_mc_fetch *f, const uint8_t *weights);
 bool nuc_npu_wait(struct nuc_npu_memory *memory, const struct nuc_mc_fetch *f, const uint8_t *weights);
 
-/* Reads the fields of a record of any opcode, without its table. The record's extent has been verified. */
-void nuc_npu_load(const uint8_t *at, union nuc_mc_record *r);
-
 /* Memory for a handle: malloc on the host, none on a device. */
 void *npu_context_alloc(size_t size);
 void npu_context_free(void *context);

@@ -37,7 +37,7 @@ bool npu_host_ready(struct npu_host *host);
 struct npu_host *npu_host_share(const struct npu_host *from);
 enum nuc_simulator_path npu_host_path(const struct npu_host *host);
 
-/* The fields of call `index`, as nuc_npu_load() gives them. */
+/* The fields of call `index`, as nuc_mc_load() gives them. */
 const union nuc_mc_record *npu_host_record(const struct npu_host *host, uint32_t index);
 
 /* Runs call `index`, whose record is `r`. False: it has no vector kernel, and nothing was done. */

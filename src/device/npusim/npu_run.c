@@ -5,11 +5,6 @@
 #include "device/base/span.h"
 #include "npu_host.h"
 
-void nuc_npu_load(const uint8_t *at, union nuc_mc_record *r)
-{
-    nuc_mc_load(at, r);
-}
-
 /* A start and a stop of 8 bytes: event, opcode, function, timestamp code, then the time in cycles. */
 static void write_profile(uint8_t *at, uint32_t call, uint32_t start, uint32_t stop)
 {
@@ -80,12 +75,6 @@ static void note(const struct nuc_npu *npu, const union nuc_mc_record *r, uint32
         nuc_npu_trace_call(trace, i, nuc_mc_opcode_of(&r->call), start, stop);
 }
 
-static const union nuc_mc_record *load(const uint8_t *record, union nuc_mc_record *r)
-{
-    nuc_npu_load(record, r);
-    return r;
-}
-
 enum nuc_npu_stop nuc_npu_run(const struct nuc_npu *npu, const struct nuc_npu_memory *buffers, uint8_t *profile,
                               struct nuc_npu_trace *trace, uint32_t *at)
 {
@@ -97,8 +86,10 @@ enum nuc_npu_stop nuc_npu_run(const struct nuc_npu *npu, const struct nuc_npu_me
 
     for (*at = 0; *at < npu->n_calls; ++*at) {
         union nuc_mc_record loaded;
-        const union nuc_mc_record *r = npu->host ? npu_host_record(npu->host, *at) : load(record, &loaded);
+        const union nuc_mc_record *r = npu->host ? npu_host_record(npu->host, *at) : &loaded;
 
+        if (!npu->host)
+            nuc_mc_load(record, &loaded);
         stop = fault_at(*at);
         if (stop == NPU_DONE)
             stop = run_call(npu, &memory, record, r, *at);

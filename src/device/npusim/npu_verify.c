@@ -191,7 +191,7 @@ static bool verify_call(struct nuc_npu *npu, struct channels *channels, const ui
 {
     union nuc_mc_record r;
 
-    nuc_npu_load(at, &r);
+    nuc_mc_load(at, &r);
     uint32_t opcode = nuc_mc_opcode_of(&r.call);
     *size = r.call.words * 4;
     if ((r.call.opcode & ~(NUC_MC_TABLE | NUC_MC_PITCHED)) >> 16 != NUC_MC_I8)
