@@ -76,8 +76,9 @@ struct vec_params {
     int32_t away[VEC_LANES];
     int32_t left[VEC_LANES]; /* of VEC_ANY and VEC_BENT */
     int32_t form;            /* enum vec_form */
+    int32_t zero;            /* of the output */
     /* While the lanes are set: whether one of them rules lines out, and the bound of all, at most VEC_LIMIT. */
-    int32_t not_lines, bound, unused[VEC_LANES - 3];
+    int32_t not_lines, bound, unused[VEC_LANES - 4];
 };
 
 /* Bounds of a result, in each byte of a word: as a word they reach vectors at no cost. */

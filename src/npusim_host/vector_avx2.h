@@ -27,10 +27,6 @@ typedef struct {
     __m256i first, second;
 } vec_x;
 
-struct vec_scale {
-    vec_i32 even, odd, round, right, away, left, zero;
-};
-
 static inline __m256i vec_half(const void *p)
 {
     return _mm256_loadu_si256(p);
@@ -99,20 +95,6 @@ static inline vec_i32 vec_if_negative(vec_i32 v, vec_i32 a, vec_i32 b)
     return (vec_i32){vec_half_if_negative(v.low, a.low, b.low), vec_half_if_negative(v.high, a.high, b.high)};
 }
 
-static inline struct vec_scale vec_scale_load(const struct vec_params *p, int32_t zero)
-{
-    struct vec_scale s;
-
-    s.even = vec_load(p->multiplier);
-    s.odd = (vec_i32){_mm256_srli_epi64(s.even.low, 32), _mm256_srli_epi64(s.even.high, 32)};
-    s.round = vec_load(p->round);
-    s.right = vec_load(p->right);
-    s.away = vec_load(p->away);
-    s.left = vec_load(p->left);
-    s.zero = vec_splat(zero);
-    return s;
-}
-
 /* Multiplier and shift are scale and offset. */
 static inline __m256i vec_on_line(__m256i v, __m256i scale, __m256i offset)
 {
@@ -121,60 +103,57 @@ static inline __m256i vec_on_line(__m256i v, __m256i scale, __m256i offset)
     return _mm256_sub_epi32(_mm256_castps_si256(r), _mm256_set1_epi32(VEC_MAGIC_BITS));
 }
 
-static inline vec_i32 vec_requant_line(vec_i32 v, const struct vec_scale *s)
+/* Of each form, what half of the lanes become; of `at`: 0 or 8, the first of them. */
+static inline __m256i vec_half_line_of(__m256i v, const struct vec_params *p, int at)
 {
-    return (vec_i32){vec_on_line(v.low, s->even.low, s->right.low), vec_on_line(v.high, s->even.high, s->right.high)};
+    return vec_on_line(v, vec_half(p->multiplier + at), vec_half(p->right + at));
 }
 
-static inline vec_i32 vec_requant_bent(vec_i32 v, const struct vec_scale *s)
+static inline __m256i vec_half_bent(__m256i v, const struct vec_params *p, int at)
 {
-    __m256i low = _mm256_cmpgt_epi32(s->left.low, v.low), high = _mm256_cmpgt_epi32(s->left.high, v.high);
-    vec_i32 moved = {_mm256_add_epi32(v.low, _mm256_and_si256(low, s->away.low)),
-                     _mm256_add_epi32(v.high, _mm256_and_si256(high, s->away.high))};
+    __m256i below = _mm256_cmpgt_epi32(vec_half(p->left + at), v);
+    __m256i moved = _mm256_add_epi32(v, _mm256_and_si256(below, vec_half(p->away + at)));
 
-    return (vec_i32){vec_on_line(moved.low, s->even.low, _mm256_blendv_epi8(s->right.low, s->round.low, low)),
-                     vec_on_line(moved.high, s->even.high, _mm256_blendv_epi8(s->right.high, s->round.high, high))};
+    return vec_on_line(moved, vec_half(p->multiplier + at),
+                       _mm256_blendv_epi8(vec_half(p->right + at), vec_half(p->round + at), below));
 }
 
 /* With one bit behind the point: the upper half of 64 bits is that when two bits are shifted left first. */
-static inline __m256i vec_high_product(__m256i v, __m256i even, __m256i odd, __m256i round)
+static inline __m256i vec_half_bounded(__m256i v, const struct vec_params *p, int at)
 {
-    __m256i shifted = _mm256_slli_epi32(v, 2);
-    __m256i q = _mm256_mul_epi32(_mm256_srli_epi64(shifted, 32), odd);
+    __m256i shifted = _mm256_slli_epi32(v, 2), multiplier = vec_half(p->multiplier + at);
+    __m256i odd = _mm256_mul_epi32(_mm256_srli_epi64(shifted, 32), _mm256_srli_epi64(multiplier, 32));
+    __m256i even = _mm256_srli_epi64(_mm256_mul_epi32(shifted, multiplier), 32);
+    __m256i high = _mm256_add_epi32(_mm256_blend_epi32(even, odd, 0xAA), vec_half(p->round + at));
 
-    return _mm256_add_epi32(_mm256_blend_epi32(_mm256_srli_epi64(_mm256_mul_epi32(shifted, even), 32), q, 0xAA), round);
+    high = _mm256_sub_epi32(high, _mm256_and_si256(_mm256_srai_epi32(v, 31), vec_half(p->away + at)));
+    return _mm256_srav_epi32(high, vec_half(p->right + at));
 }
 
-static inline vec_i32 vec_requant(vec_i32 v, const struct vec_scale *s)
+static inline __m256i vec_half_any(__m256i v, const struct vec_params *p, int at)
 {
-    vec_i32 high = {vec_high_product(v.low, s->even.low, s->odd.low, s->round.low),
-                    vec_high_product(v.high, s->even.high, s->odd.high, s->round.high)};
-    vec_i32 away = {_mm256_and_si256(_mm256_srai_epi32(v.low, 31), s->away.low),
-                    _mm256_and_si256(_mm256_srai_epi32(v.high, 31), s->away.high)};
-
-    high = vec_sub(high, away);
-    return (vec_i32){_mm256_srav_epi32(high.low, s->right.low), _mm256_srav_epi32(high.high, s->right.high)};
-}
-
-static inline __m256i vec_half_any(__m256i v, __m256i left, __m256i even, __m256i odd, __m256i mask, __m256i right)
-{
-    __m256i shifted = _mm256_sllv_epi32(v, left), round = _mm256_set1_epi64x(1 << 30);
-    __m256i p = _mm256_add_epi64(_mm256_mul_epi32(shifted, even), round);
-    __m256i q = _mm256_add_epi64(_mm256_mul_epi32(_mm256_srli_epi64(shifted, 32), odd), round);
-    __m256i high = _mm256_blend_epi32(_mm256_srli_epi64(p, 31), _mm256_slli_epi64(q, 1), 0xAA);
+    __m256i shifted = _mm256_sllv_epi32(v, vec_half(p->left + at)), round = _mm256_set1_epi64x(1 << 30);
+    __m256i multiplier = vec_half(p->multiplier + at), mask = vec_half(p->away + at);
+    __m256i even = _mm256_add_epi64(_mm256_mul_epi32(shifted, multiplier), round);
+    __m256i odd = _mm256_mul_epi32(_mm256_srli_epi64(shifted, 32), _mm256_srli_epi64(multiplier, 32));
+    __m256i high =
+        _mm256_blend_epi32(_mm256_srli_epi64(even, 31), _mm256_slli_epi64(_mm256_add_epi64(odd, round), 1), 0xAA);
     __m256i half = _mm256_add_epi32(_mm256_srli_epi32(mask, 1), _mm256_srli_epi32(high, 31));
     __m256i up = _mm256_cmpgt_epi32(_mm256_and_si256(high, mask), half);
 
-    return _mm256_sub_epi32(_mm256_srav_epi32(high, right), up);
+    return _mm256_add_epi32(_mm256_sub_epi32(_mm256_srav_epi32(high, vec_half(p->right + at)), up),
+                            _mm256_set1_epi32(p->zero));
 }
 
-static inline vec_i32 vec_requant_any(vec_i32 v, const struct vec_scale *s)
-{
-    vec_i32 r = {vec_half_any(v.low, s->left.low, s->even.low, s->odd.low, s->away.low, s->right.low),
-                 vec_half_any(v.high, s->left.high, s->even.high, s->odd.high, s->away.high, s->right.high)};
-
-    return vec_add(r, s->zero);
-}
+#define VEC_OF_HALVES(name, half)                                                                                      \
+    static inline vec_i32 name(vec_i32 v, const struct vec_params *p)                                                  \
+    {                                                                                                                  \
+        return (vec_i32){half(v.low, p, 0), half(v.high, p, 8)};                                                       \
+    }
+VEC_OF_HALVES(vec_requant_line, vec_half_line_of)
+VEC_OF_HALVES(vec_requant_bent, vec_half_bent)
+VEC_OF_HALVES(vec_requant, vec_half_bounded)
+VEC_OF_HALVES(vec_requant_any, vec_half_any)
 
 /* Sixteen int16, `n` of which are stored as int8. */
 static inline void vec_store_words(__m256i words, const struct vec_output *o, int8_t *out, int32_t n)

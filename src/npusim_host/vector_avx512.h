@@ -21,10 +21,6 @@
 typedef __m512i vec_i32;
 typedef __m512i vec_x; /* four inputs, in every lane */
 
-struct vec_scale {
-    __m512i even, odd, round, right, away, left, zero;
-};
-
 static inline vec_i32 vec_load(const int32_t *p)
 {
     return _mm512_loadu_si512(p);
@@ -74,20 +70,6 @@ static inline vec_i32 vec_if_negative(vec_i32 v, vec_i32 a, vec_i32 b)
     return _mm512_mask_mov_epi32(b, _mm512_movepi32_mask(v), a);
 }
 
-static inline struct vec_scale vec_scale_load(const struct vec_params *p, int32_t zero)
-{
-    struct vec_scale s;
-
-    s.even = vec_load(p->multiplier);
-    s.odd = _mm512_srli_epi64(s.even, 32); /* multipliers of odd lanes, for products of 64 bits */
-    s.round = vec_load(p->round);
-    s.right = vec_load(p->right);
-    s.away = vec_load(p->away);
-    s.left = vec_load(p->left);
-    s.zero = vec_splat(zero);
-    return s;
-}
-
 /* Multiplier and shift are scale and offset. The lower word is the result: that of VEC_MAGIC_BITS is 0. */
 static inline vec_i32 vec_on_line(vec_i32 v, __m512i scale, __m512i offset)
 {
@@ -118,41 +100,44 @@ static inline __m512i vec_words_of(vec_i32 a, vec_i32 b)
     return _mm512_permutex2var_epi16(a, from, b);
 }
 
-static inline vec_i32 vec_requant_line(vec_i32 v, const struct vec_scale *s)
+static inline vec_i32 vec_requant_line(vec_i32 v, const struct vec_params *p)
 {
-    return vec_on_line(v, s->even, s->right);
+    return vec_on_line(v, vec_load(p->multiplier), vec_load(p->right));
 }
 
-static inline vec_i32 vec_requant_bent(vec_i32 v, const struct vec_scale *s)
+static inline vec_i32 vec_requant_bent(vec_i32 v, const struct vec_params *p)
 {
-    __mmask16 below = _mm512_cmplt_epi32_mask(v, s->left);
+    __mmask16 below = _mm512_cmplt_epi32_mask(v, vec_load(p->left));
 
-    return vec_on_line(_mm512_mask_add_epi32(v, below, v, s->away), s->even,
-                       _mm512_mask_mov_epi32(s->right, below, s->round));
+    return vec_on_line(_mm512_mask_add_epi32(v, below, v, vec_load(p->away)), vec_load(p->multiplier),
+                       _mm512_mask_mov_epi32(vec_load(p->right), below, vec_load(p->round)));
 }
 
 /* With one bit behind the point: the upper half of 64 bits is that when two bits are shifted left first. */
-static inline vec_i32 vec_requant(vec_i32 v, const struct vec_scale *s)
+static inline vec_i32 vec_requant(vec_i32 v, const struct vec_params *p)
 {
-    __m512i shifted = _mm512_slli_epi32(v, 2);
-    __m512i odd = _mm512_mul_epi32(_mm512_srli_epi64(shifted, 32), s->odd);
-    __m512i high = _mm512_mask_shuffle_epi32(odd, 0x5555, _mm512_mul_epi32(shifted, s->even), (_MM_PERM_ENUM)0xF5);
+    __m512i shifted = _mm512_slli_epi32(v, 2), multiplier = vec_load(p->multiplier);
+    __m512i odd = _mm512_mul_epi32(_mm512_srli_epi64(shifted, 32), _mm512_srli_epi64(multiplier, 32));
+    __m512i high = _mm512_mask_shuffle_epi32(odd, 0x5555, _mm512_mul_epi32(shifted, multiplier), (_MM_PERM_ENUM)0xF5);
 
-    high = _mm512_add_epi32(high, s->round);
-    return _mm512_srav_epi32(_mm512_mask_sub_epi32(high, _mm512_movepi32_mask(v), high, s->away), s->right);
+    high = _mm512_add_epi32(high, vec_load(p->round));
+    high = _mm512_mask_sub_epi32(high, _mm512_movepi32_mask(v), high, vec_load(p->away));
+    return _mm512_srav_epi32(high, vec_load(p->right));
 }
 
-static inline vec_i32 vec_requant_any(vec_i32 v, const struct vec_scale *s)
+static inline vec_i32 vec_requant_any(vec_i32 v, const struct vec_params *p)
 {
-    __m512i shifted = _mm512_sllv_epi32(v, s->left), round = _mm512_set1_epi64(1 << 30);
-    __m512i even = _mm512_add_epi64(_mm512_mul_epi32(shifted, s->even), round);
-    __m512i odd = _mm512_add_epi64(_mm512_mul_epi32(_mm512_srli_epi64(shifted, 32), s->odd), round);
-    __m512i high = _mm512_mask_mov_epi32(_mm512_srli_epi64(even, 31), 0xAAAA, _mm512_slli_epi64(odd, 1));
-    __m512i half = _mm512_add_epi32(_mm512_srli_epi32(s->away, 1), _mm512_srli_epi32(high, 31));
-    __mmask16 up = _mm512_cmpgt_epi32_mask(_mm512_and_si512(high, s->away), half);
-    __m512i r = _mm512_srav_epi32(high, s->right);
+    __m512i shifted = _mm512_sllv_epi32(v, vec_load(p->left)), round = _mm512_set1_epi64(1 << 30);
+    __m512i multiplier = vec_load(p->multiplier), mask = vec_load(p->away);
+    __m512i even = _mm512_add_epi64(_mm512_mul_epi32(shifted, multiplier), round);
+    __m512i odd = _mm512_mul_epi32(_mm512_srli_epi64(shifted, 32), _mm512_srli_epi64(multiplier, 32));
+    __m512i high =
+        _mm512_mask_mov_epi32(_mm512_srli_epi64(even, 31), 0xAAAA, _mm512_slli_epi64(_mm512_add_epi64(odd, round), 1));
+    __m512i half = _mm512_add_epi32(_mm512_srli_epi32(mask, 1), _mm512_srli_epi32(high, 31));
+    __mmask16 up = _mm512_cmpgt_epi32_mask(_mm512_and_si512(high, mask), half);
+    __m512i r = _mm512_srav_epi32(high, vec_load(p->right));
 
-    return _mm512_add_epi32(_mm512_mask_sub_epi32(r, up, r, _mm512_set1_epi32(-1)), s->zero);
+    return _mm512_add_epi32(_mm512_mask_sub_epi32(r, up, r, vec_splat(-1)), vec_splat(p->zero));
 }
 
 /* `n` of 1 to 16 results. */

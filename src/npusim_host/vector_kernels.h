@@ -53,20 +53,19 @@ static inline vec_i32 vec_from_word(vec_i32 v)
 /* `n` vectors of the same outputs by one function, which reads what it needs of their parameters. */
 #define VEC_REQUANT_ALL(function)                                                                                      \
     do {                                                                                                               \
-        const struct vec_scale scale = vec_scale_load(p, zero);                                                        \
         VEC_UNROLL                                                                                                     \
         for (int i = 0; i < n; i++)                                                                                    \
-            v[i] = function(v[i], &scale);                                                                             \
+            v[i] = function(v[i], p);                                                                                  \
     } while (0)
 
 /* The only form whose results may be beyond 16 bits. */
-static inline vec_i32 vec_requant_any_word(vec_i32 v, const struct vec_scale *s)
+static inline vec_i32 vec_requant_any_word(vec_i32 v, const struct vec_params *p)
 {
-    return vec_to_word(vec_requant_any(v, s));
+    return vec_to_word(vec_requant_any(v, p));
 }
 
 /* By the form of their parameters. */
-VEC_INLINE void vec_requant_all(vec_i32 *v, const int n, const struct vec_params *p, int32_t zero)
+VEC_INLINE void vec_requant_all(vec_i32 *v, const int n, const struct vec_params *p)
 {
     if (VEC_LINES && p->form == VEC_LINE)
         VEC_REQUANT_ALL(vec_requant_line);
@@ -122,11 +121,11 @@ VEC_INLINE void vec_store_tile(const struct vec_gemm *g, const vec_i32 (*v)[16],
 VEC_INLINE void vec_finish_pixel(const struct vec_gemm *g, vec_i32 *acc, const int blocks, int8_t *out)
 {
     if (g->params_step == 0) {
-        vec_requant_all(acc, blocks, g->params, g->output.zero);
+        vec_requant_all(acc, blocks, g->params);
     } else {
         VEC_UNROLL
         for (int j = 0; j < blocks; j++)
-            vec_requant_all(acc + j, 1, g->params + j, g->output.zero);
+            vec_requant_all(acc + j, 1, g->params + j);
     }
     VEC_UNROLL
     for (int j = 0; j < blocks; j += VEC_ROW) {
@@ -192,7 +191,7 @@ VEC_INLINE void vec_tile(const struct vec_gemm *g, const int8_t *const *segment,
         VEC_UNROLL
         for (int i = 0; i < pixels; i++)
             result[j][i] = acc[i][j];
-        vec_requant_all(result[j], pixels, g->params + j * g->params_step, g->output.zero);
+        vec_requant_all(result[j], pixels, g->params + j * g->params_step);
     }
     vec_store_tile(g, result, pixels, blocks, out);
 }
@@ -310,8 +309,8 @@ VEC_INLINE void vec_tile_shared(const struct vec_gemm *g, const int8_t *const *s
                 both[i] = vec_dot(both[i], vec_inputs_of_two(inputs[2 * i], inputs[2 * i + 1]), w + g->block_bytes);
         }
     }
-    vec_requant_all(acc, 8, g->params, g->output.zero);
-    vec_requant_all(both, 4, g->params + g->params_step, g->output.zero);
+    vec_requant_all(acc, 8, g->params);
+    vec_requant_all(both, 4, g->params + g->params_step);
     VEC_UNROLL
     for (int i = 0; i < 4; i++)
         vec_store_two(acc[2 * i], both[i], acc[2 * i + 1], &g->output, out + 2 * i * g->out_pixel, g->out_pixel);
@@ -380,7 +379,7 @@ static void vec_gemm_deep(const struct vec_gemm *g, const int8_t *const *segment
     VEC_UNROLL
     for (int j = 1; j < VEC_TILE_WIDE; j++)
         acc[0] = vec_add(acc[0], acc[j]);
-    vec_requant_all(acc, 1, g->params, g->output.zero);
+    vec_requant_all(acc, 1, g->params);
     vec_store(vec_from_word(acc[0]), &g->output, out, vec_smaller(g->columns, VEC_LANES));
 }
 
@@ -466,7 +465,7 @@ VEC_INLINE void vec_depthwise_blocks(const struct vec_depthwise *d, const int8_t
         VEC_UNROLL
         for (int r = 0; r < rows * blocks; r++)
             all[r] = acc[r * VEC_VECTORS + v];
-        vec_requant_all(all, rows * blocks, p + v, output.zero);
+        vec_requant_all(all, rows * blocks, p + v);
         VEC_UNROLL
         for (int r = 0; r < rows * blocks; r++)
             acc[r * VEC_VECTORS + v] = all[r];
@@ -523,8 +522,7 @@ static void vec_depthwise(const struct vec_depthwise *d, const int8_t *const *ta
         vec_depthwise_rows(d, tap, 1, d->groups, rows, out);
 }
 
-VEC_INLINE vec_i32 vec_binary_value(const struct vec_binary *e, const struct vec_scale *scale, const uint32_t opcode,
-                                    vec_i32 qa, vec_i32 qb)
+VEC_INLINE vec_i32 vec_binary_value(const struct vec_binary *e, const uint32_t opcode, vec_i32 qa, vec_i32 qb)
 {
     vec_i32 a = vec_sub(qa, vec_splat(e->a_zero)), b = vec_sub(qb, vec_splat(e->b_zero));
 
@@ -533,26 +531,22 @@ VEC_INLINE vec_i32 vec_binary_value(const struct vec_binary *e, const struct vec
     if (opcode == NUC_MC_OP_MINIMUM)
         return vec_if_negative(vec_sub(qa, qb), qa, qb);
     if (opcode == NUC_MC_OP_MUL)
-        return vec_requant_any(vec_mul(a, b), &scale[2]);
+        return vec_requant_any(vec_mul(a, b), &e->out);
     if (opcode == NUC_MC_OP_PRELU)
-        return vec_if_negative(a, vec_requant_any(vec_mul(a, b), &scale[2]), vec_requant_any(a, &scale[0]));
+        return vec_if_negative(a, vec_requant_any(vec_mul(a, b), &e->out), vec_requant_any(a, &e->a));
     vec_i32 unit = vec_splat(1 << e->left_shift);
-    vec_i32 sa = vec_requant_any(vec_mul(a, unit), &scale[0]), sb = vec_requant_any(vec_mul(b, unit), &scale[1]);
-    return vec_requant_any(opcode == NUC_MC_OP_SUB ? vec_sub(sa, sb) : vec_add(sa, sb), &scale[2]);
+    vec_i32 sa = vec_requant_any(vec_mul(a, unit), &e->a), sb = vec_requant_any(vec_mul(b, unit), &e->b);
+    return vec_requant_any(opcode == NUC_MC_OP_SUB ? vec_sub(sa, sb) : vec_add(sa, sb), &e->out);
 }
 
 VEC_INLINE void vec_binary_loop(const struct vec_binary *e, const uint32_t opcode, const int8_t *a, int32_t a_stride,
                                 const int8_t *b, int32_t b_stride, int32_t n, int8_t *out)
 {
-    const int32_t zero = e->output.zero;
-    const struct vec_scale scale[3] = {vec_scale_load(&e->a, opcode == NUC_MC_OP_PRELU ? zero : 0),
-                                       vec_scale_load(&e->b, 0), vec_scale_load(&e->out, zero)};
-
     for (int32_t i = 0; i < n; i += VEC_LANES) {
         int32_t count = vec_smaller(n - i, VEC_LANES);
         vec_i32 qa = a_stride ? vec_widen(a + i, count) : vec_splat(*a);
         vec_i32 qb = b_stride ? vec_widen(b + i, count) : vec_splat(*b);
-        vec_store(vec_binary_value(e, scale, opcode, qa, qb), &e->output, out + i, count);
+        vec_store(vec_binary_value(e, opcode, qa, qb), &e->output, out + i, count);
     }
 }
 
@@ -820,7 +814,7 @@ static void vec_scale_sums(const struct vec_params *p, const struct vec_output *
 {
     for (int32_t i = 0; i < n; i += VEC_LANES) {
         vec_i32 v = vec_load(sum + i);
-        vec_requant_all(&v, 1, p, o->zero);
+        vec_requant_all(&v, 1, p);
         vec_store(vec_from_word(v), o, out + i, vec_smaller(n - i, VEC_LANES));
     }
 }

@@ -21,10 +21,6 @@
 typedef int32x4x4_t vec_i32;
 typedef int8x16_t vec_x; /* four inputs, in every lane */
 
-struct vec_scale {
-    vec_i32 multiplier, right, away, left, zero;
-};
-
 static inline vec_i32 vec_load(const int32_t *p)
 {
     return (vec_i32){{vld1q_s32(p), vld1q_s32(p + 4), vld1q_s32(p + 8), vld1q_s32(p + 12)}};
@@ -95,36 +91,28 @@ static inline vec_i32 vec_if_negative(vec_i32 v, vec_i32 a, vec_i32 b)
     return a;
 }
 
-static inline struct vec_scale vec_scale_load(const struct vec_params *p, int32_t zero)
-{
-    struct vec_scale s = {vec_load(p->multiplier), vec_load(p->right), vec_load(p->away), vec_load(p->left),
-                          vec_splat(zero)};
-
-    for (int i = 0; i < 4; i++)
-        s.right.val[i] = vnegq_s32(s.right.val[i]);
-    return s;
-}
-
 /* VRSHL rounds halves up; taking 1 off negative values first makes that away from zero. */
-static inline vec_i32 vec_requant(vec_i32 v, const struct vec_scale *s)
+static inline vec_i32 vec_requant(vec_i32 v, const struct vec_params *p)
 {
     for (int i = 0; i < 4; i++) {
-        int32x4_t high = vqrdmulhq_s32(v.val[i], s->multiplier.val[i]);
-        int32x4_t less = vandq_s32(vshrq_n_s32(v.val[i], 31), s->away.val[i]);
-        v.val[i] = vrshlq_s32(vsubq_s32(high, less), s->right.val[i]);
+        int32x4_t high = vqrdmulhq_s32(v.val[i], vld1q_s32(p->multiplier + 4 * i));
+        int32x4_t less = vandq_s32(vshrq_n_s32(v.val[i], 31), vld1q_s32(p->away + 4 * i));
+        v.val[i] = vrshlq_s32(vsubq_s32(high, less), vnegq_s32(vld1q_s32(p->right + 4 * i)));
     }
-    return vec_add(v, s->zero);
+    return vec_add(v, vec_splat(p->zero));
 }
 
-static inline vec_i32 vec_requant_any(vec_i32 v, const struct vec_scale *s)
+static inline vec_i32 vec_requant_any(vec_i32 v, const struct vec_params *p)
 {
     for (int i = 0; i < 4; i++) {
-        int32x4_t high = vqrdmulhq_s32(vshlq_s32(v.val[i], s->left.val[i]), s->multiplier.val[i]);
-        int32x4_t half = vsubq_s32(vshrq_n_s32(s->away.val[i], 1), vshrq_n_s32(high, 31));
-        uint32x4_t up = vcgtq_s32(vandq_s32(high, s->away.val[i]), half);
-        v.val[i] = vsubq_s32(vshlq_s32(high, s->right.val[i]), vreinterpretq_s32_u32(up));
+        int32x4_t shifted = vshlq_s32(v.val[i], vld1q_s32(p->left + 4 * i)), mask = vld1q_s32(p->away + 4 * i);
+        int32x4_t high = vqrdmulhq_s32(shifted, vld1q_s32(p->multiplier + 4 * i));
+        int32x4_t half = vsubq_s32(vshrq_n_s32(mask, 1), vshrq_n_s32(high, 31));
+        uint32x4_t up = vcgtq_s32(vandq_s32(high, mask), half);
+        int32x4_t r = vshlq_s32(high, vnegq_s32(vld1q_s32(p->right + 4 * i)));
+        v.val[i] = vsubq_s32(r, vreinterpretq_s32_u32(up));
     }
-    return vec_add(v, s->zero);
+    return vec_add(v, vec_splat(p->zero));
 }
 
 /* `n` of 1 to 16 results. */

@@ -77,6 +77,7 @@ static void close_lane(const struct vec_isa *isa, struct vec_params *p, int32_t 
 
 void vec_params_close(const struct vec_isa *isa, struct vec_params *p, const struct vec_output *o, int32_t *bias)
 {
+    p->zero = o->zero;
     p->form = p->bound == VEC_LIMIT ? VEC_ANY : VEC_BOUNDED;
     if (p->bound < VEC_LIMIT && !p->not_lines && bias && isa->lines && vec_params_bend(p, o, bias))
         return;
