@@ -63,5 +63,4 @@ bool npu_host_call(struct npu_host *host, uint32_t index, const struct nuc_npu_m
 void npu_host_table(struct npu_host *host, const struct nuc_npu_memory *m, const struct nuc_mc_result *result,
                     struct nuc_mc_ref table)
 {
-    npu_table(m, result, table);
 }

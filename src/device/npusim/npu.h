@@ -217,9 +217,6 @@ void npu_copy(const struct nuc_npu_memory *m, const union nuc_mc_record *r);
 void npu_gather(const struct nuc_npu_memory *m, const union nuc_mc_record *r);
 void npu_resize_bilinear(const struct nuc_npu_memory *m, const union nuc_mc_record *r);
 
-/* Applies a table to what a call has written. */
-void npu_table(const struct nuc_npu_memory *m, const struct nuc_mc_result *result, struct nuc_mc_ref table);
-
 /* Parts of kernels that prepared calls share. exp of the differences 0 to -255, and rows by such a table or NULL. */
 void npu_softmax_exponentials(const struct nuc_mc_softmax *s, int32_t *table);
 void npu_softmax_from(const struct nuc_mc_softmax *s, const int32_t *table, const int8_t *in, int8_t *out);

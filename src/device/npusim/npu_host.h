@@ -43,7 +43,7 @@ const union nuc_mc_record *npu_host_record(const struct npu_host *host, uint32_t
 /* Runs call `index`, whose record is `r`. False: it has no vector kernel, and nothing was done. */
 bool npu_host_call(struct npu_host *host, uint32_t index, const struct nuc_npu_memory *m, const union nuc_mc_record *r);
 
-/* npu_table() by the CPU's vector instructions. */
+/* Applies a table to what a call has written. */
 void npu_host_table(struct npu_host *host, const struct nuc_npu_memory *m, const struct nuc_mc_result *result,
                     struct nuc_mc_ref table);
 

@@ -35,6 +35,18 @@ static enum nuc_npu_stop run_kernel(const struct nuc_npu *npu, struct nuc_npu_me
     return NPU_DONE;
 }
 
+/* The table that ends a call: each value of the result, where it lies, becomes the table's entry. */
+static void apply_table(const struct nuc_npu_memory *m, const struct nuc_mc_result *result, struct nuc_mc_ref table)
+{
+    const int8_t *entry = npu_source_i8(m, table) + 128;
+    int8_t *row = npu_target_i8(m, result->output);
+
+    for (uint64_t r = 0; r < result->rows; r++, row += result->pitch) {
+        for (int32_t i = 0; i < result->row; i++)
+            row[i] = entry[row[i]];
+    }
+}
+
 /* The call whose record begins at `record`, its fields in *r. */
 static enum nuc_npu_stop run_call(const struct nuc_npu *npu, struct nuc_npu_memory *memory, const uint8_t *record,
                                   const union nuc_mc_record *r, uint32_t index)
@@ -47,7 +59,7 @@ static enum nuc_npu_stop run_call(const struct nuc_npu *npu, struct nuc_npu_memo
     if (npu->host)
         npu_host_table(npu->host, memory, &result, nuc_mc_table_at(record));
     else
-        npu_table(memory, &result, nuc_mc_table_at(record));
+        apply_table(memory, &result, nuc_mc_table_at(record));
     return NPU_DONE;
 }
 
