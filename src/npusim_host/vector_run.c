@@ -67,22 +67,27 @@ static void conv_rows(void *arg, uint32_t thread, int64_t begin, int64_t end)
     const struct vec_conv_plan *p = &c->plan->u.conv;
     const int8_t *tap[VEC_MAX_TAPS];
     struct vec_cursor cursor;
-    struct vec_gemm g = p->gemm;
 
     vec_cursor_start(&cursor, &p->window, c->in, scratch_of(c->v, thread));
+    int64_t image = begin / p->window.out_h;
+    int32_t y = (int32_t)(begin % p->window.out_h);
     for (int64_t row = begin; row < end; row++) {
         int8_t *out = c->out + row * p->window.out_row;
-        vec_cursor_row(&cursor, row / p->window.out_h, (int32_t)(row % p->window.out_h), tap);
-        g.weights = p->gemm.weights;
-        g.bias = p->gemm.bias;
-        g.params = p->gemm.params;
-        for (int32_t group = 0; group < p->groups; group++) {
-            c->v->isa->gemm(&g, tap, p->window.out_w, out + group * p->group_out);
+        vec_cursor_row(&cursor, image, y, tap);
+        c->v->isa->gemm(&p->gemm, tap, p->window.out_w, out);
+        for (int32_t group = 1; group < p->groups; group++) {
+            struct vec_gemm g = p->gemm;
             for (int32_t t = 0; t < p->window.n_taps; t++)
                 tap[t] += p->group_in;
-            g.weights += p->group_weights;
-            g.bias += p->group_params * VEC_LANES;
-            g.params += p->group_params;
+            g.weights += (size_t)group * p->group_weights;
+            g.bias += group * p->group_params * VEC_LANES;
+            g.params += group * p->group_params;
+            c->v->isa->gemm(&g, tap, p->window.out_w, out + group * p->group_out);
+        }
+        y++;
+        if (y == p->window.out_h) {
+            y = 0;
+            image++;
         }
     }
 }
