@@ -30,24 +30,19 @@ static bool is_broadcast_by_readers(const struct nuc_node *node)
     return node->n_users > 0;
 }
 
-static bool form_expand_applies(const struct nuc_support *s, const struct nuc_node *node)
-{
-    const struct nuc_node *x = nuc_arg_node(node, NUC_SELF);
-
-    (void)s;
-    return nuc_is_float_value(x) && nuc_is_float_value(node) && !nuc_is_static(x) && !is_broadcast_by_readers(node);
-}
-
 /* Of a concatenation, which takes a kernel for each. */
 #define MAX_COPIES 2
 
-static struct nuc_node *form_expand(struct nuc_graph *g, struct nuc_node *node)
+static struct nuc_node *form_expand(const struct nuc_support *s, struct nuc_node *node)
 {
-    struct nuc_node *x = nuc_operand(g, node, NUC_SELF);
+    struct nuc_graph *g = s->g;
+    struct nuc_node *x = nuc_arg_node(node, NUC_SELF);
+
+    if (!nuc_is_float_value(x) || !nuc_is_float_value(node) || nuc_is_static(x) || is_broadcast_by_readers(node))
+        return NULL;
     const struct nuc_meta in = x->vals[0], out = node->vals[0];
     int64_t sizes[NUC_MAX_RANK], copies = 1;
     uint32_t missing = out.rank - in.rank;
-
     for (uint32_t i = 0; i < out.rank; i++) {
         sizes[i] = i < missing ? 1 : in.sizes[i - missing];
         copies *= out.sizes[i] / sizes[i];
@@ -70,18 +65,21 @@ static bool is_whole(const struct nuc_node *x, const struct nuc_node *result)
     return nuc_elements(&x->vals[0]) == nuc_elements(&result->vals[0]);
 }
 
-static bool form_outer_applies(const struct nuc_support *s, const struct nuc_node *node)
+/* The operands of one of float values, of which both are read as such. */
+static bool has_float_operands(const struct nuc_node *node, struct nuc_node **a, struct nuc_node **b)
 {
-    const struct nuc_node *a = nuc_arg_node(node, NUC_SELF), *b = nuc_arg_node(node, NUC_OTHER);
-
-    (void)s;
-    return nuc_is_float_value(node) && nuc_is_float_value(a) && nuc_is_float_value(b) && !is_whole(a, node) &&
-           !is_whole(b, node);
+    *a = nuc_arg_node(node, NUC_SELF);
+    *b = nuc_arg_node(node, NUC_OTHER);
+    return nuc_is_float_value(node) && nuc_is_float_value(*a) && nuc_is_float_value(*b);
 }
 
-static struct nuc_node *form_outer(struct nuc_graph *g, struct nuc_node *node)
+static struct nuc_node *form_outer(const struct nuc_support *s, struct nuc_node *node)
 {
-    struct nuc_node *a = nuc_operand(g, node, NUC_SELF), *b = nuc_operand(g, node, NUC_OTHER);
+    struct nuc_graph *g = s->g;
+    struct nuc_node *a, *b;
+
+    if (!has_float_operands(node, &a, &b) || is_whole(a, node) || is_whole(b, node))
+        return NULL;
     bool first = nuc_is_static(b) ? false : nuc_is_static(a) || nuc_elements(&a->vals[0]) >= nuc_elements(&b->vals[0]);
     struct nuc_node *repeated = nuc_insert_expand(g, node, first ? a : b, node->vals[0].sizes, node->vals[0].rank);
 
@@ -94,42 +92,22 @@ static struct nuc_node *expanded(const struct nuc_node *x)
     return x->op == NUC_OP_EXPAND ? nuc_arg_node(x, NUC_SELF) : NULL;
 }
 
-static bool form_broadcast_applies(const struct nuc_support *s, const struct nuc_node *node)
+static struct nuc_node *form_broadcast(const struct nuc_support *s, struct nuc_node *node)
 {
-    const struct nuc_node *a = nuc_arg_node(node, NUC_SELF), *b = nuc_arg_node(node, NUC_OTHER);
+    struct nuc_node *a, *b;
 
-    (void)s;
-    if (!nuc_is_float_value(node) || !nuc_is_float_value(a) || !nuc_is_float_value(b))
-        return false;
-    const struct nuc_node *x = expanded(a), *y = expanded(b);
-    return (x != NULL && is_whole(b, node) && !nuc_is_static(x)) ||
-           (y != NULL && is_whole(a, node) && !nuc_is_static(y));
-}
-
-static struct nuc_node *form_broadcast(struct nuc_graph *g, struct nuc_node *node)
-{
-    struct nuc_node *a = nuc_operand(g, node, NUC_SELF), *b = nuc_operand(g, node, NUC_OTHER);
-    struct nuc_node *x = expanded(a);
-
-    if (x != NULL && is_whole(b, node))
-        return nuc_emit_like(g, node, node, NUC_ARGS(x, b));
-    return nuc_emit_like(g, node, node, NUC_ARGS(a, expanded(b)));
+    if (!has_float_operands(node, &a, &b))
+        return NULL;
+    struct nuc_node *x = expanded(a), *y = expanded(b);
+    if (x != NULL && is_whole(b, node) && !nuc_is_static(x))
+        return nuc_emit_like(s->g, node, node, NUC_ARGS(x, b));
+    return y != NULL && is_whole(a, node) && !nuc_is_static(y) ? nuc_emit_like(s->g, node, node, NUC_ARGS(a, y)) : NULL;
 }
 
 static bool is_constant_image(const struct nuc_node *x)
 {
     return nuc_is_static(x) && x->vals[0].rank > 2 && nuc_is_channels_last(&x->vals[0]) &&
            !nuc_is_contiguous(&x->vals[0]);
-}
-
-static bool form_plain_constant_applies(const struct nuc_support *s, const struct nuc_node *node)
-{
-    const struct nuc_node *a = nuc_arg_node(node, NUC_SELF), *b = nuc_arg_node(node, NUC_OTHER);
-
-    (void)s;
-    if (!nuc_is_float_value(node) || !nuc_is_float_value(a) || !nuc_is_float_value(b))
-        return false;
-    return (is_constant_image(b) && !nuc_is_of_images(a)) || (is_constant_image(a) && !nuc_is_of_images(b));
 }
 
 static struct nuc_node *plain(struct nuc_graph *g, struct nuc_node *node, struct nuc_node *x)
@@ -139,12 +117,16 @@ static struct nuc_node *plain(struct nuc_graph *g, struct nuc_node *node, struct
     return nuc_insert_floats(g, node, nuc_const_contiguous(g, x), x->vals[0].sizes, x->vals[0].rank);
 }
 
-static struct nuc_node *form_plain_constant(struct nuc_graph *g, struct nuc_node *node)
+static struct nuc_node *form_plain_constant(const struct nuc_support *s, struct nuc_node *node)
 {
-    struct nuc_node *a = plain(g, node, nuc_operand(g, node, NUC_SELF));
-    struct nuc_node *b = plain(g, node, nuc_operand(g, node, NUC_OTHER));
+    struct nuc_node *a, *b;
 
-    return nuc_emit_like(g, node, node, NUC_ARGS(a, b));
+    if (!has_float_operands(node, &a, &b) ||
+        ((!is_constant_image(b) || nuc_is_of_images(a)) && (!is_constant_image(a) || nuc_is_of_images(b))))
+        return NULL;
+    a = plain(s->g, node, a);
+    b = plain(s->g, node, b);
+    return nuc_emit_like(s->g, node, node, NUC_ARGS(a, b));
 }
 
 /* ---- comparisons with constants ---- */
@@ -161,58 +143,49 @@ static bool are_finite(struct nuc_graph *g, const struct nuc_node *constants)
     return true;
 }
 
-static bool form_difference_applies(const struct nuc_support *s, const struct nuc_node *node)
+static struct nuc_node *form_difference(const struct nuc_support *s, struct nuc_node *node)
 {
-    const struct nuc_node *a = nuc_arg_node(node, NUC_SELF), *b = nuc_arg_node(node, NUC_OTHER);
+    struct nuc_node *a = nuc_arg_node(node, NUC_SELF), *b = nuc_arg_node(node, NUC_OTHER);
 
     if (a == NULL || b == NULL || nuc_is_static(a) == nuc_is_static(b))
-        return false;
+        return NULL;
     const struct nuc_node *x = nuc_is_static(a) ? b : a, *constants = nuc_is_static(a) ? a : b;
     return nuc_is_float_value(x) && nuc_is_static_float(constants) && nuc_elements(&constants->vals[0]) > 1 &&
-           nuc_same_sizes(&x->vals[0], &node->vals[0]) && are_finite(s->g, constants);
-}
-
-static struct nuc_node *form_difference(struct nuc_graph *g, struct nuc_node *node)
-{
-    struct nuc_node *difference =
-        nuc_insert_binary(g, node, NUC_OP_SUB, nuc_operand(g, node, NUC_SELF), nuc_operand(g, node, NUC_OTHER));
-
-    return nuc_insert_with_number(g, node, node->op, difference, 0);
+                   nuc_same_sizes(&x->vals[0], &node->vals[0]) && are_finite(s->g, constants)
+               ? nuc_insert_with_number(s->g, node, node->op, nuc_insert_binary(s->g, node, NUC_OP_SUB, a, b), 0)
+               : NULL;
 }
 
 /* ---- nothing ---- */
 
-static bool form_alias_applies(const struct nuc_support *s, const struct nuc_node *node)
+static struct nuc_node *form_alias(const struct nuc_support *s, struct nuc_node *node)
 {
-    const struct nuc_node *x = nuc_arg_node(node, NUC_SELF);
+    struct nuc_node *x = nuc_arg_node(node, NUC_SELF);
 
     (void)s;
     return x != NULL && (nuc_is_call(x) || !nuc_feeds_output(node)) && nuc_same_sizes(&x->vals[0], &node->vals[0]) &&
-           (x->n_users == 1 || (!nuc_is_written(node) && !nuc_is_written(x)));
-}
-
-static struct nuc_node *form_alias(struct nuc_graph *g, struct nuc_node *node)
-{
-    return nuc_operand(g, node, NUC_SELF);
+                   (x->n_users == 1 || (!nuc_is_written(node) && !nuc_is_written(x)))
+               ? x
+               : NULL;
 }
 
 /* ---- the forms ---- */
 
 const struct nuc_npu_form nuc_broadcast_forms[] = {
     /* Another name of a value, and a slice of all of it. */
-    {NUC_OPS(NUC_OP_ALIAS, NUC_OP_SLICE), form_alias, form_alias_applies},
+    {NUC_OPS(NUC_OP_ALIAS, NUC_OP_SLICE), form_alias},
     /* expand, where an operator after it does not broadcast: a concatenation, or a product with ones. */
-    {NUC_OPS(NUC_OP_EXPAND), form_expand, form_expand_applies},
+    {NUC_OPS(NUC_OP_EXPAND), form_expand},
     /* An operator of two values, one of them expanded to the other: it broadcasts by itself. */
-    {NUC_OPS(NUC_OP_ADD, NUC_OP_SUB, NUC_OP_MUL, NUC_OP_DIV), form_broadcast, form_broadcast_applies},
+    {NUC_OPS(NUC_OP_ADD, NUC_OP_SUB, NUC_OP_MUL, NUC_OP_DIV), form_broadcast},
     /* An operator of two values that both broadcast: one of them is expanded. */
-    {NUC_OPS(NUC_OP_ADD, NUC_OP_SUB, NUC_OP_MUL), form_outer, form_outer_applies},
+    {NUC_OPS(NUC_OP_ADD, NUC_OP_SUB, NUC_OP_MUL), form_outer},
     /*
      * A constant operand that lies channels last beside a value that is no image: it would have the operators around it
      * work on the wrong dimension.
      */
-    {NUC_OPS(NUC_OP_ADD, NUC_OP_SUB, NUC_OP_MUL), form_plain_constant, form_plain_constant_applies},
+    {NUC_OPS(NUC_OP_ADD, NUC_OP_SUB, NUC_OP_MUL), form_plain_constant},
     /* x > several numbers: their difference > 0, which is a function of one value. */
-    {NUC_OPS(NUC_OP_GT, NUC_OP_GE, NUC_OP_LT, NUC_OP_LE), form_difference, form_difference_applies},
-    {.build = NULL},
+    {NUC_OPS(NUC_OP_GT, NUC_OP_GE, NUC_OP_LT, NUC_OP_LE), form_difference},
+    {.form = NULL},
 };

@@ -208,34 +208,6 @@ static bool is_plain(const struct computed *c)
     return c->args->spatial == 2 && (bias == NULL || nuc_is_static(bias));
 }
 
-static bool are_windows_first(const struct nuc_support *s, const struct computed *c)
-{
-    uint64_t cycles = cycles_of_windows(s->target, c);
-
-    return is_plain(c) && cycles <= cycles_of_products(s->target, c) && gains(s, c, cycles);
-}
-
-static bool form_windows_by_parts_applies(const struct nuc_support *s, const struct nuc_node *node)
-{
-    struct computed c;
-
-    return read_computed(node, &c) && are_parts(s->target, &c) && are_windows_first(s, &c);
-}
-
-static bool form_windows_by_ones_applies(const struct nuc_support *s, const struct nuc_node *node)
-{
-    struct computed c;
-
-    return read_computed(node, &c) && !are_parts(s->target, &c) && are_windows_first(s, &c);
-}
-
-static bool form_products_first_applies(const struct nuc_support *s, const struct nuc_node *node)
-{
-    struct computed c;
-
-    return read_computed(node, &c) && is_plain(&c) && gains(s, &c, cycles_of_products(s->target, &c));
-}
-
 /* ---- building ---- */
 
 struct build {
@@ -370,39 +342,23 @@ static struct nuc_node *products_first(const struct build *b)
     return insert_bias_behind(b, insert_like(b, x, ones, c->args->transposed ? transposed : forward));
 }
 
-static struct nuc_node *form_windows_by_parts(struct nuc_graph *g, struct nuc_node *node)
+static struct nuc_node *form_computed_conv(const struct nuc_support *s, struct nuc_node *node)
 {
     struct computed c;
+    const struct build b = {s->g, node, &c};
 
-    read_computed(node, &c);
-    return windows_first(&(struct build){g, node, &c}, true);
-}
-
-static struct nuc_node *form_windows_by_ones(struct nuc_graph *g, struct nuc_node *node)
-{
-    struct computed c;
-
-    read_computed(node, &c);
-    return windows_first(&(struct build){g, node, &c}, false);
-}
-
-static struct nuc_node *form_products_first(struct nuc_graph *g, struct nuc_node *node)
-{
-    struct computed c;
-
-    read_computed(node, &c);
-    return products_first(&(struct build){g, node, &c});
+    if (!read_computed(node, &c) || !is_plain(&c))
+        return NULL;
+    uint64_t windows = cycles_of_windows(s->target, &c), products = cycles_of_products(s->target, &c);
+    if (windows <= products && gains(s, &c, windows))
+        return windows_first(&b, are_parts(s->target, &c));
+    return gains(s, &c, products) ? products_first(&b) : NULL;
 }
 
 /* ---- the forms ---- */
 
 const struct nuc_npu_form nuc_computed_conv_forms[] = {
-    /*
-     * Convolutions whose weight is computed: windows of the image, or of the taps, and a product of two activations.
-     */
-    {NUC_OPS(NUC_OP_CONV2D), form_windows_by_parts, form_windows_by_parts_applies},
-    {NUC_OPS(NUC_OP_CONV2D, NUC_OP_CONV2D_PADDING), form_windows_by_ones, form_windows_by_ones_applies},
-    {NUC_OPS(NUC_OP_CONV2D, NUC_OP_CONV2D_PADDING, NUC_OP_CONV_TRANSPOSE2D), form_products_first,
-     form_products_first_applies},
-    {.build = NULL},
+    /* Convolutions whose weight is computed: windows of the image, or of the taps, and a product of two activations. */
+    {NUC_OPS(NUC_OP_CONV2D, NUC_OP_CONV2D_PADDING, NUC_OP_CONV_TRANSPOSE2D), form_computed_conv},
+    {.form = NULL},
 };

@@ -171,9 +171,9 @@ static struct nuc_node *spread(struct nuc_graph *g, struct nuc_node *node, struc
     return nuc_insert_reshaped(g, node, value, image, 4);
 }
 
-static struct nuc_node *insert_phases(struct nuc_graph *g, struct nuc_node *node, const struct weight_sizes *w)
+static struct nuc_node *insert_phases(struct nuc_graph *g, struct nuc_node *node, const struct weight_sizes *w,
+                                      const struct phases p[AXES])
 {
-    const struct phases p[AXES] = {phases_of(node, HEIGHT), phases_of(node, WIDTH)};
     int64_t padding[AXES];
     static const int64_t ones[AXES] = {1, 1};
     struct nuc_node *input = insert_input(g, node, p, padding), *weight = insert_weight(g, node, w, p);
@@ -187,14 +187,6 @@ static struct nuc_node *insert_phases(struct nuc_graph *g, struct nuc_node *node
     for (uint32_t d = 0; d < AXES; d++)
         value = nuc_insert_part(g, node, value, 2 + d, p[d].skipped, p[d].skipped + p[d].out);
     return value;
-}
-
-/* A few groups are one for the NPU, where each would take a kernel of its own. */
-static struct nuc_node *form_phases(struct nuc_graph *g, struct nuc_node *node)
-{
-    const struct weight_sizes w = weight_sizes_of(node, NUC_MAX_SPLIT_GROUPS);
-
-    return insert_phases(g, node, &w);
 }
 
 /* ---- conditions ---- */
@@ -276,23 +268,24 @@ static uint64_t transposed_cycles(const struct nuc_support *s, const struct nuc_
                : nuc_cpu_cycles(&s->target->costs.real, call.products, s->target->costs.real.conv_mac);
 }
 
-static bool form_phases_applies(const struct nuc_support *s, const struct nuc_node *node)
+/* A few groups are one for the NPU, where each would take a kernel of its own. */
+static struct nuc_node *form_phases(const struct nuc_support *s, struct nuc_node *node)
 {
     const struct nuc_meta *in = nuc_input_meta(node, NUC_CONV_INPUT);
     const struct nuc_arg none[3] = {{.kind = NUC_ARG_NONE}};
 
     if (in->rank != 4 || !has_float_constants(s, node) || takes_whole(s, node, true))
-        return false;
+        return NULL;
     const struct phases p[AXES] = {phases_of(node, HEIGHT), phases_of(node, WIDTH)};
-    struct weight_sizes c = weight_sizes_of(node, NUC_MAX_SPLIT_GROUPS);
+    const struct weight_sizes c = weight_sizes_of(node, NUC_MAX_SPLIT_GROUPS);
     struct nuc_meta meta = weight_meta(&c, p);
     if (!takes(s, node, meta.sizes, none, c.apart ? c.groups : 1, false))
-        return false;
+        return NULL;
     int64_t pixels = in->sizes[0] * p[HEIGHT].count * p[WIDTH].count;
     uint64_t npu = nuc_estimate_product(s->target, (uint64_t)pixels, (uint64_t)meta.sizes[0],
                                         (uint64_t)(meta.sizes[1] * meta.sizes[2] * meta.sizes[3])) +
                    2 * nuc_estimate_move(s->target, (uint64_t)nuc_elements(&node->vals[0]));
-    return npu < transposed_cycles(s, node);
+    return npu < transposed_cycles(s, node) ? insert_phases(s->g, node, &c, p) : NULL;
 }
 
 /* ---- three dimensions ---- */
@@ -310,22 +303,25 @@ static struct volume volume_of(const struct nuc_meta *m)
 }
 
 /* With a kernel of depth alone, each image is a row. */
-static struct nuc_node *form_rows(struct nuc_graph *g, struct nuc_node *node)
+static struct nuc_node *form_rows_on_cpu(const struct nuc_support *s, struct nuc_node *node)
 {
+    struct nuc_graph *g = s->g;
     const struct nuc_conv_args *args = nuc_conv_args(node->op);
     struct nuc_node *input = nuc_operand(g, node, NUC_CONV_INPUT), *weight = nuc_operand(g, node, NUC_CONV_WEIGHT);
     const struct volume v = volume_of(&input->vals[0]);
     const int64_t rows[] = {v.batch, v.channels, v.depth, v.height * v.width}, *w = weight->vals[0].sizes;
     const int64_t sizes[] = {w[0], w[1], w[2], 1};
     struct nuc_meta meta = nuc_meta_make(NUC_F32, sizes, 4);
-    struct nuc_node *flat = nuc_take_parameter(g, weight, "_2d", &meta, nuc_const_contiguous(g, weight));
     int64_t stride[3], padding[3], dilation[3];
 
     nuc_conv_numbers(node, args->stride, 3, 1, stride);
     nuc_conv_numbers(node, args->padding, 3, 0, padding);
     nuc_conv_numbers(node, args->dilation, 3, 1, dilation);
-    stride[1] = dilation[1] = 1;
-    padding[1] = 0;
+    if (!has_float_constants(s, node) || w[3] != 1 || w[4] != 1 || stride[1] != 1 || stride[2] != 1 ||
+        padding[1] != 0 || padding[2] != 0)
+        return NULL;
+    dilation[1] = 1;
+    struct nuc_node *flat = nuc_take_parameter(g, weight, "_2d", &meta, nuc_const_contiguous(g, weight));
     struct nuc_node *conv =
         nuc_emit(g, node, NUC_OP_CONV2D, node,
                  NUC_ARGS(nuc_insert_reshaped(g, node, input, rows, 4), flat, nuc_arg_node(node, NUC_CONV_BIAS),
@@ -343,21 +339,9 @@ static bool is_flat_convolution(const struct nuc_support *s, const struct nuc_no
     return has_float_constants(s, node) && kernel[0] * kernel[1] * kernel[2] * channels <= s->target->max_mac_buffer;
 }
 
-static bool is_of_depth(const struct nuc_support *s, const struct nuc_node *node)
+static struct nuc_node *form_rows(const struct nuc_support *s, struct nuc_node *node)
 {
-    const struct nuc_conv_args *args = nuc_conv_args(node->op);
-    const int64_t *kernel = nuc_operand(s->g, node, NUC_CONV_WEIGHT)->vals[0].sizes + 2;
-    int64_t stride[3], padding[3];
-
-    nuc_conv_numbers(node, args->stride, 3, 1, stride);
-    nuc_conv_numbers(node, args->padding, 3, 0, padding);
-    return has_float_constants(s, node) && kernel[1] == 1 && kernel[2] == 1 && stride[1] == 1 && stride[2] == 1 &&
-           padding[1] == 0 && padding[2] == 0;
-}
-
-static bool form_rows_applies(const struct nuc_support *s, const struct nuc_node *node)
-{
-    return is_flat_convolution(s, node) && is_of_depth(s, node);
+    return is_flat_convolution(s, node) ? form_rows_on_cpu(s, node) : NULL;
 }
 
 /* What comes from outside, or goes there, is quantized or dequantized for the NPU alone. */
@@ -381,7 +365,7 @@ static uint64_t boundary_cycles(const struct nuc_support *s, const struct nuc_no
  * Copies of the images for each depth of the kernel, and before and behind, against the CPU. A transposed one may be
  * refused again, by its stride; it is rewritten then.
  */
-static bool form_depths_applies(const struct nuc_support *s, const struct nuc_node *node)
+static struct nuc_node *form_depths(const struct nuc_support *s, struct nuc_node *node)
 {
     const struct nuc_meta *in = &nuc_operand(s->g, node, NUC_CONV_INPUT)->vals[0], *out = &node->vals[0];
     const int64_t *w = nuc_operand(s->g, node, NUC_CONV_WEIGHT)->vals[0].sizes;
@@ -389,7 +373,7 @@ static bool form_depths_applies(const struct nuc_support *s, const struct nuc_no
     int64_t depth_of_product = w[1] * w[2] * w[3] * w[4];
 
     if (!is_flat_convolution(s, node))
-        return false;
+        return NULL;
     int64_t pixels = nuc_elements(visited) / volume_of(visited).channels;
     uint64_t npu = nuc_estimate_product(s->target, (uint64_t)pixels, (uint64_t)volume_of(out).channels,
                                         (uint64_t)depth_of_product) +
@@ -397,7 +381,7 @@ static bool form_depths_applies(const struct nuc_support *s, const struct nuc_no
                    nuc_estimate_move(s->target, (uint64_t)nuc_elements(out));
     const struct nuc_kernel_costs *c = &s->target->costs.real;
     uint64_t cpu = nuc_cpu_cycles(c, (double)nuc_elements(visited) * (double)depth_of_product, c->conv_mac);
-    return LEAST_GAIN * (npu + boundary_cycles(s, node)) < cpu;
+    return LEAST_GAIN * (npu + boundary_cycles(s, node)) < cpu ? nuc_to_flat_convolution(s->g, node) : NULL;
 }
 
 /* ---- for the CPU ---- */
@@ -431,23 +415,16 @@ static uint64_t conv_cycles(const struct nuc_support *s, struct nuc_meta in, str
     return (uint64_t)parts * nuc_kernel_call_cycles(&s->target->costs.int8, &call);
 }
 
-static struct nuc_node *form_phases_apart(struct nuc_graph *g, struct nuc_node *node)
-{
-    const struct weight_sizes w = weight_sizes_of(node, 1);
-
-    return insert_phases(g, node, &w);
-}
-
-static bool form_phases_on_cpu(const struct nuc_support *s, const struct nuc_node *node)
+static struct nuc_node *form_phases_on_cpu(const struct nuc_support *s, struct nuc_node *node)
 {
     const struct nuc_meta *in = nuc_input_meta(node, NUC_CONV_INPUT), *out = &node->vals[0];
 
     if (in->rank != 4 || !has_float_constants(s, node))
-        return false;
+        return NULL;
     const struct weight_sizes w = weight_sizes_of(node, 1);
     const struct phases p[AXES] = {phases_of(node, HEIGHT), phases_of(node, WIDTH)};
     if (p[HEIGHT].stride > p[HEIGHT].kernel || p[WIDTH].stride > p[WIDTH].kernel) /* phases of zeros */
-        return false;
+        return NULL;
     const int64_t kernel[AXES] = {p[HEIGHT].taps, p[WIDTH].taps}, images = p[HEIGHT].stride * p[WIDTH].stride;
     const int64_t sizes[] = {in->sizes[0], out->sizes[1] * images, p[HEIGHT].count, p[WIDTH].count};
     const struct nuc_meta results = nuc_meta_make(NUC_F32, sizes, 4);
@@ -455,7 +432,12 @@ static bool form_phases_on_cpu(const struct nuc_support *s, const struct nuc_nod
     uint64_t cycles = conv_cycles(s, *in, results, kernel, split ? w.groups : 1, w.inputs) + 3 * copy_cycles(s, out);
     if (w.apart)
         cycles += copy_cycles(s, in) + copy_cycles(s, &results);
-    return cycles < transposed_cycles(s, node);
+    return cycles < transposed_cycles(s, node) ? insert_phases(s->g, node, &w, p) : NULL;
+}
+
+static struct nuc_node *form_depths_on_cpu(const struct nuc_support *s, struct nuc_node *node)
+{
+    return has_float_constants(s, node) ? nuc_to_flat_convolution(s->g, node) : NULL;
 }
 
 /* As many as a convolution each is made for. */
@@ -469,12 +451,22 @@ static int64_t fewer_groups(int64_t groups)
 }
 
 /* Several groups are one, with zeros between them. */
-static struct nuc_node *form_fewer_groups(struct nuc_graph *g, struct nuc_node *node)
+static struct nuc_node *form_fewer_groups(const struct nuc_support *s, struct nuc_node *node)
 {
+    struct nuc_graph *g = s->g;
     struct nuc_node *weight = nuc_operand(g, node, NUC_CONV_WEIGHT);
-    int64_t groups = nuc_integer(node, nuc_conv_args(node->op)->groups, 1), fewer = fewer_groups(groups);
-    int64_t merged = groups / fewer, outputs = weight->vals[0].sizes[0] / groups;
+    const struct nuc_meta *in = nuc_input_meta(node, NUC_CONV_INPUT), *out = &node->vals[0];
     struct nuc_meta meta = weight->vals[0];
+    int64_t groups = nuc_integer(node, nuc_conv_args(node->op)->groups, 1);
+
+    if (groups <= NUC_MAX_SPLIT_GROUPS || in->rank != meta.rank || !has_float_constants(s, node) ||
+        (meta.sizes[1] == 1 && in->sizes[0] == 1)) /* has a kernel */
+        return NULL;
+    const int64_t kernel[AXES] = {meta.sizes[2], in->rank == 4 ? meta.sizes[3] : 1}, fewer = fewer_groups(groups);
+    const int64_t merged = groups / fewer, outputs = meta.sizes[0] / groups;
+    if (conv_cycles(s, *in, *out, kernel, fewer, meta.sizes[1] * merged) + copy_cycles(s, in) + copy_cycles(s, out) >=
+        conv_cycles(s, *in, *out, kernel, 1, meta.sizes[1]))
+        return NULL;
     size_t row = (size_t)(nuc_elements(&meta) / meta.sizes[0]);
     meta.sizes[1] *= merged;
     const float *from = nuc_const_contiguous(g, weight);
@@ -488,43 +480,11 @@ static struct nuc_node *form_fewer_groups(struct nuc_graph *g, struct nuc_node *
     return nuc_emit_conv_like(g, node, node, operands, (uint32_t)fewer);
 }
 
-static bool form_fewer_groups_applies(const struct nuc_support *s, const struct nuc_node *node)
-{
-    const struct nuc_meta *in = nuc_input_meta(node, NUC_CONV_INPUT), *out = &node->vals[0];
-    const struct nuc_node *weight = nuc_operand(s->g, node, NUC_CONV_WEIGHT);
-    int64_t groups = nuc_integer(node, nuc_conv_args(node->op)->groups, 1);
-
-    if (groups <= NUC_MAX_SPLIT_GROUPS || in->rank != weight->vals[0].rank || !has_float_constants(s, node) ||
-        (weight->vals[0].sizes[1] == 1 && in->sizes[0] == 1)) /* has a kernel */
-        return false;
-    const int64_t *sizes = weight->vals[0].sizes, kernel[AXES] = {sizes[2], in->rank == 4 ? sizes[3] : 1};
-    int64_t fewer = fewer_groups(groups);
-    return conv_cycles(s, *in, *out, kernel, fewer, sizes[1] * (groups / fewer)) + copy_cycles(s, in) +
-               copy_cycles(s, out) <
-           conv_cycles(s, *in, *out, kernel, 1, sizes[1]);
-}
-
 /* ---- activations ---- */
 
 static bool only_moves(const struct nuc_node *node)
 {
     return node->n_users == 1 && (node->op == NUC_OP_RESHAPE || node->op == NUC_OP_PERMUTE || node->op == NUC_OP_SLICE);
-}
-
-static bool form_early_activation_applies(const struct nuc_support *s, const struct nuc_node *node)
-{
-    /* The convolution whose values reach the activation by moves alone; NULL: there is none, or no move. */
-    const struct nuc_node *value = nuc_arg_node(node, NUC_SELF);
-    bool moved = false;
-
-    while (value != NULL && only_moves(value)) {
-        value = nuc_arg_node(value, NUC_SELF);
-        moved = true;
-    }
-    const struct nuc_node *conv =
-        moved && value != NULL && value->op == NUC_OP_CONV2D && value->n_users == 1 ? value : NULL;
-    (void)s;
-    return conv != NULL && nuc_is_fused_activation(node) && nuc_takes_activation(conv);
 }
 
 /* `move` and those in front of it, of the activation instead of the convolution. */
@@ -537,34 +497,36 @@ static struct nuc_node *move_again(struct nuc_graph *g, struct nuc_node *node, c
     return nuc_emit_like(g, node, move, NUC_ARGS(value));
 }
 
-static struct nuc_node *form_early_activation(struct nuc_graph *g, struct nuc_node *node)
+/* Of a convolution whose values reach the activation by moves alone. */
+static struct nuc_node *form_early_activation(const struct nuc_support *s, struct nuc_node *node)
 {
-    struct nuc_node *move = nuc_operand(g, node, NUC_SELF), *conv = move;
+    struct nuc_node *move = nuc_arg_node(node, NUC_SELF), *conv = move;
 
-    while (only_moves(conv))
-        conv = nuc_operand(g, conv, NUC_SELF);
-    return move_again(g, node, move, nuc_emit_like(g, node, node, NUC_ARGS(conv)));
+    while (conv != NULL && only_moves(conv))
+        conv = nuc_arg_node(conv, NUC_SELF);
+    if (conv == NULL || conv == move || conv->op != NUC_OP_CONV2D || conv->n_users != 1 ||
+        !nuc_is_fused_activation(node) || !nuc_takes_activation(conv))
+        return NULL;
+    return move_again(s->g, node, move, nuc_emit_like(s->g, node, node, NUC_ARGS(conv)));
 }
 
 /* ---- the forms ---- */
 
 const struct nuc_npu_form nuc_conv_forms[] = {
     /* conv_transpose2d with groups, a dilation, a stride above 2 or above its kernel: a convolution of all phases. */
-    {NUC_OPS(NUC_OP_CONV_TRANSPOSE2D), form_phases, form_phases_applies},
+    {NUC_OPS(NUC_OP_CONV_TRANSPOSE2D), form_phases},
     /* An activation of a convolution whose values are moved in between: the two are one kernel. */
-    {NUC_OPS(NUC_OP_RELU, NUC_OP_RELU6, NUC_OP_HARDTANH), form_early_activation, form_early_activation_applies},
+    {NUC_OPS(NUC_OP_RELU, NUC_OP_RELU6, NUC_OP_HARDTANH), form_early_activation},
     /* conv3d with a kernel of depth alone. Any, and conv_transpose3d: nuc_to_flat_convolution(). */
-    {NUC_OPS(NUC_OP_CONV3D), form_rows, form_rows_applies},
-    {NUC_OPS(NUC_OP_CONV3D, NUC_OP_CONV3D_PADDING, NUC_OP_CONV_TRANSPOSE3D), nuc_to_flat_convolution,
-     form_depths_applies},
-    {.build = NULL},
+    {NUC_OPS(NUC_OP_CONV3D), form_rows},
+    {NUC_OPS(NUC_OP_CONV3D, NUC_OP_CONV3D_PADDING, NUC_OP_CONV_TRANSPOSE3D), form_depths},
+    {.form = NULL},
 };
 
 const struct nuc_npu_form nuc_cpu_conv_forms[] = {
-    {NUC_OPS(NUC_OP_CONV_TRANSPOSE2D), form_phases_apart, form_phases_on_cpu},
-    {NUC_OPS(NUC_OP_CONV3D), form_rows, is_of_depth},
-    {NUC_OPS(NUC_OP_CONV3D, NUC_OP_CONV3D_PADDING, NUC_OP_CONV_TRANSPOSE3D), nuc_to_flat_convolution,
-     has_float_constants},
-    {NUC_OPS(NUC_OP_CONV1D, NUC_OP_CONV2D), form_fewer_groups, form_fewer_groups_applies},
-    {.build = NULL},
+    {NUC_OPS(NUC_OP_CONV_TRANSPOSE2D), form_phases_on_cpu},
+    {NUC_OPS(NUC_OP_CONV3D), form_rows_on_cpu},
+    {NUC_OPS(NUC_OP_CONV3D, NUC_OP_CONV3D_PADDING, NUC_OP_CONV_TRANSPOSE3D), form_depths_on_cpu},
+    {NUC_OPS(NUC_OP_CONV1D, NUC_OP_CONV2D), form_fewer_groups},
+    {.form = NULL},
 };

@@ -12,15 +12,18 @@
 
 struct nuc_npu_form {
     const enum nuc_op *ops; /* NUC_OPS */
-    expansion build;
-    /* Whether the rules of the NPU accept what the operator becomes, and the cycle model gains by it. */
-    bool (*applies)(const struct nuc_support *s, const struct nuc_node *node);
+    /*
+     * What stands for the node, built in front of it, if the rules of the NPU accept that and the cycle model gains by
+     * it; NULL, and nothing is built: the node stays. The node itself: its items have been replaced.
+     */
+    struct nuc_node *(*form)(const struct nuc_support *s, struct nuc_node *node);
 };
 
-/* In the order in which they are tried; each ends with a row without a builder. */
-extern const struct nuc_npu_form nuc_linear_map_forms[], nuc_sum_forms[], nuc_computed_conv_forms[], nuc_conv_forms[],
-    nuc_softmax_forms[], nuc_row_forms[], nuc_window_forms[], nuc_matrix_forms[], nuc_broadcast_forms[],
-    nuc_stride_forms[], nuc_move_forms[], nuc_unpool_forms[], nuc_cpu_conv_forms[], nuc_cpu_move_forms[];
+/* In the order in which they are tried; each ends with a row without a form. */
+extern const struct nuc_npu_form nuc_norm_forms[], nuc_linear_map_forms[], nuc_sum_forms[], nuc_computed_conv_forms[],
+    nuc_conv_forms[], nuc_softmax_forms[], nuc_row_forms[], nuc_window_forms[], nuc_matrix_forms[],
+    nuc_broadcast_forms[], nuc_stride_forms[], nuc_move_forms[], nuc_unpool_forms[], nuc_cpu_conv_forms[],
+    nuc_cpu_move_forms[];
 
 /* A quotient each of whose divisors, which are computed, divides several values. */
 bool nuc_divides_by_few(const struct nuc_node *node);
@@ -47,12 +50,8 @@ void nuc_centre_rows(struct nuc_graph *g);
 /* Whether there are such rows. */
 bool nuc_can_centre_rows(struct nuc_graph *g);
 
-/*
- * Whether the norm has a form that takes fewer cycles, and that s->norms asks for; what it is made of, NULL where there
- * is none.
- */
+/* Whether the norm has a form that takes fewer cycles, and that s->norms asks for. */
 bool nuc_has_npu_norm(const struct nuc_support *s, const struct nuc_node *node);
-struct nuc_node *nuc_to_npu_norm(const struct nuc_support *s, struct nuc_node *node);
 
 /* value^exponent of what is positive, as a function of one value. */
 struct nuc_node *nuc_insert_power(struct nuc_graph *g, struct nuc_node *node, struct nuc_node *value, double exponent);

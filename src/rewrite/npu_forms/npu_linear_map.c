@@ -183,15 +183,14 @@ static int64_t repeats_of(const struct axis *a)
 
 /* ---- windows ---- */
 
-static struct nuc_node *form_windows(struct nuc_graph *g, struct nuc_node *node)
+static struct nuc_node *insert_windows(struct nuc_graph *g, struct nuc_node *node, const struct map *m,
+                                       const struct windows w[AXES])
 {
-    struct map m = map_of(g, node);
-    struct windows w[AXES] = {windows_of(&m.axes[HEIGHT]), windows_of(&m.axes[WIDTH])};
     const int64_t kernel[] = {w[HEIGHT].kernel, w[WIDTH].kernel}, stride[] = {w[HEIGHT].stride, w[WIDTH].stride};
     struct nuc_node *value = nuc_operand(g, node, NUC_SELF);
 
     for (uint32_t d = 0; d < AXES; d++) {
-        int64_t end = w[d].offset + (m.axes[d].out - 1) * w[d].stride + w[d].kernel;
+        int64_t end = w[d].offset + (m->axes[d].out - 1) * w[d].stride + w[d].kernel;
         value = nuc_insert_part(g, node, value, SPATIAL + d, w[d].offset, end);
     }
     return nuc_emit(g, node, kernel[HEIGHT] * kernel[WIDTH] == 1 ? NUC_OP_MAX_POOL2D : NUC_OP_AVG_POOL2D, node,
@@ -224,14 +223,13 @@ static struct nuc_node *repeat_pixels(struct nuc_graph *g, struct nuc_node *node
     return nuc_insert_repeated(g, node, nuc_insert_reshaped(g, node, value, sizes, 3), 1, times);
 }
 
-static struct nuc_node *form_repeats(struct nuc_graph *g, struct nuc_node *node)
+static struct nuc_node *insert_repeats(struct nuc_graph *g, struct nuc_node *node, const struct map *m)
 {
-    struct map m = map_of(g, node);
     struct nuc_node *value = nuc_operand(g, node, NUC_SELF);
-    int64_t h = repeats_of(&m.axes[HEIGHT]), w = repeats_of(&m.axes[WIDTH]);
+    int64_t h = repeats_of(&m->axes[HEIGHT]), w = repeats_of(&m->axes[WIDTH]);
     static const int64_t last[] = {0, 2, 3, 1}, back[] = {0, 3, 1, 2};
 
-    if (m.axes[HEIGHT].in * m.axes[WIDTH].in == 1)
+    if (m->axes[HEIGHT].in * m->axes[WIDTH].in == 1)
         return nuc_insert_expanded(g, node, value, node->vals[0].sizes, IMAGE_RANK);
     while (h % 2 == 0 || w % 2 == 0) {
         const int64_t *now = value->vals[0].sizes;
@@ -243,10 +241,10 @@ static struct nuc_node *form_repeats(struct nuc_graph *g, struct nuc_node *node)
     if (h == 1 && w == 1)
         return value;
     const int64_t *now = value->vals[0].sizes, height = now[SPATIAL], width = now[SPATIAL + 1];
-    const int64_t sizes[] = {m.batch, height * h, width * w, m.channels};
+    const int64_t sizes[] = {m->batch, height * h, width * w, m->channels};
     value = nuc_insert_permuted(g, node, value, last);
-    value = repeat_pixels(g, node, value, m.batch * height, h);
-    value = repeat_pixels(g, node, value, m.batch * height * h * width, w);
+    value = repeat_pixels(g, node, value, m->batch * height, h);
+    value = repeat_pixels(g, node, value, m->batch * height * h * width, w);
     return nuc_insert_permuted(g, node, nuc_insert_reshaped(g, node, value, sizes, IMAGE_RANK), back);
 }
 
@@ -342,18 +340,16 @@ static struct nuc_node *in_order(struct nuc_graph *g, struct nuc_node *node, str
     return nuc_insert_permuted(g, node, value, dims);
 }
 
-static struct nuc_node *form_axes(struct nuc_graph *g, struct nuc_node *node)
+static struct nuc_node *insert_axes(struct nuc_graph *g, struct nuc_node *node, const struct map *m, bool parts)
 {
-    struct map m = map_of(g, node);
     struct nuc_node *value = nuc_operand(g, node, NUC_SELF);
     static const int64_t image[IMAGE_RANK] = {BATCH, CHANNELS, SPATIAL + HEIGHT, SPATIAL + WIDTH};
     int64_t order[IMAGE_RANK];
-    bool parts = takes_parts(&m, value);
 
     memcpy(order, image, sizeof order);
     for (int i = 0; i < AXES; i++) {
-        int d = i == 0 ? first_axis(&m) : 1 - first_axis(&m);
-        const struct axis *a = &m.axes[d];
+        int d = i == 0 ? first_axis(m) : 1 - first_axis(m);
+        const struct axis *a = &m->axes[d];
         const int64_t pixels[IMAGE_RANK] = {BATCH, SPATIAL + d, CHANNELS, SPATIAL + 1 - d};
         if (stays(a))
             continue;
@@ -372,12 +368,11 @@ static struct nuc_node *form_axes(struct nuc_graph *g, struct nuc_node *node)
     return in_order(g, node, value, order, image);
 }
 
-static struct nuc_node *form_image(struct nuc_graph *g, struct nuc_node *node)
+static struct nuc_node *insert_image(struct nuc_graph *g, struct nuc_node *node, const struct map *m)
 {
-    struct map m = map_of(g, node);
-    const struct axis *h = &m.axes[HEIGHT], *w = &m.axes[WIDTH];
+    const struct axis *h = &m->axes[HEIGHT], *w = &m->axes[WIDTH];
     int64_t in = h->in * w->in, out = h->out * w->out;
-    const int64_t rows[] = {m.batch, m.channels, in, 1};
+    const int64_t rows[] = {m->batch, m->channels, in, 1};
     static const int64_t swap[] = {0, 2, 1, 3};
     float *matrix = nuc_alloc_array(g->cx, (size_t)(in * out), sizeof *matrix);
 
@@ -453,45 +448,12 @@ static uint64_t cycles_of_repeats(const struct nuc_support *s, const struct map 
     return cycles;
 }
 
-/* ---- conditions ---- */
-
-/* The NPU does not have it as it is. */
-static bool is_refused(const struct nuc_support *s, const struct nuc_node *node)
-{
-    return has_small_matrices(node) && !nuc_check_unquantized(s, edge_op(node), node).ok;
-}
-
-static bool form_windows_applies(const struct nuc_support *s, const struct nuc_node *node)
-{
-    if (!is_refused(s, node))
-        return false;
-    struct map m = map_of(s->g, node);
-    int64_t limit = s->target->max_window;
-    for (int d = 0; d < AXES; d++) {
-        struct windows w = windows_of(&m.axes[d]);
-        if (w.kernel == 0 || w.kernel > limit || w.stride > limit)
-            return false;
-    }
-    return true;
-}
+/* ---- the forms ---- */
 
 /* What a convolution of so many channels asks of the target. */
 static bool fits(const struct nuc_support *s, int64_t channels)
 {
     return channels <= s->target->max_mac_buffer / s->target->num_macs * s->target->num_macs;
-}
-
-/* More than the image is worth. */
-#define MAX_IMAGE_WEIGHTS ((int64_t)1 << 16)
-
-enum form { FORM_NONE, FORM_REPEATS, FORM_AXES, FORM_IMAGE };
-
-static void take_cheaper(enum form *best, uint64_t *least, enum form form, uint64_t cycles)
-{
-    if (cycles < *least) {
-        *best = form;
-        *least = cycles;
-    }
 }
 
 /* Of a convolution of each channel with ones; it takes as long as of all channels that the NPU computes at once. */
@@ -510,67 +472,65 @@ static uint64_t cycles_of_sums(const struct nuc_support *s, const struct nuc_nod
 }
 
 /* Means of windows that do not count the padding: else sums, and a factor behind them, which rounds them once more. */
-static bool form_means_applies(const struct nuc_support *s, const struct nuc_node *node)
+static struct nuc_node *form_means(const struct nuc_support *s, struct nuc_node *node)
 {
     if (!has_small_matrices(node) || nuc_flag(node, NUC_ARG(AVG_POOL2D, count_include_pad)) ||
         nuc_arg_at(node, NUC_ARG(AVG_POOL2D, divisor_override))->kind != NUC_ARG_NONE ||
         nuc_check_unquantized(s, node->op, node).ok)
-        return false;
-    struct map m = map_of(s->g, node);
+        return NULL;
+    const struct map m = map_of(s->g, node);
     const struct axis *h = &m.axes[HEIGHT], *w = &m.axes[WIDTH];
     int64_t parts = takes_parts(&m, nuc_arg_node(node, NUC_SELF)) ? 2 : 1;
     return fits(s, h->in * parts) && fits(s, w->in * parts) &&
-           cycles_of_axes(s, &m, parts) < cycles_of_sums(s, node) + move_cycles(s, &m, h->out, w->out);
+                   cycles_of_axes(s, &m, parts) < cycles_of_sums(s, node) + move_cycles(s, &m, h->out, w->out)
+               ? insert_axes(s->g, node, &m, parts == 2)
+               : NULL;
 }
 
-/* The cheapest by the cycle model; none where that is the CPU. */
-static enum form form_of(const struct nuc_support *s, const struct nuc_node *node)
+/* On the CPU the value leaves the NPU and comes back, in float where there are no int8 kernels. */
+static uint64_t cycles_of_cpu(const struct nuc_support *s, const struct nuc_node *node, bool has_windows)
 {
-    enum form best = FORM_NONE;
-    /* On the CPU the value leaves the NPU and comes back, in float where there are no int8 kernels. */
     const struct nuc_costs *c = &s->target->costs;
     double values = (double)(nuc_elements(nuc_input_meta(node, NUC_SELF)) + nuc_elements(&node->vals[0]));
     struct nuc_node edge = *node;
+    /* Kernels for means of windows have windows of one size. */
+    bool in_float = s->target->cpu == NULL || (node->op == NUC_OP_ADAPTIVE_AVG_POOL2D && !has_windows);
 
     edge.op = edge_op(node);
-    if (!is_refused(s, node))
-        return FORM_NONE;
-    struct map m = map_of(s->g, node);
+    return nuc_estimate_cpu(s->target, &edge, in_float) + c->npu_call +
+           (in_float ? nuc_cpu_cycles(&c->int8, values, c->int8.element) : 0);
+}
+
+/* More than the image is worth. */
+#define MAX_IMAGE_WEIGHTS ((int64_t)1 << 16)
+
+/* Of what the NPU does not have as it is: windows, where these are equal, else the cheapest by the cycle model. */
+static struct nuc_node *form_resampling(const struct nuc_support *s, struct nuc_node *node)
+{
+    if (!has_small_matrices(node) || nuc_check_unquantized(s, edge_op(node), node).ok)
+        return NULL;
+    const struct map m = map_of(s->g, node);
     const struct axis *h = &m.axes[HEIGHT], *w = &m.axes[WIDTH];
-    /* Kernels for means of windows have windows of one size. */
-    bool differ = node->op == NUC_OP_ADAPTIVE_AVG_POOL2D && (windows_of(h).kernel == 0 || windows_of(w).kernel == 0);
-    bool in_float = s->target->cpu == NULL || differ;
-    uint64_t least = nuc_estimate_cpu(s->target, &edge, in_float) + c->npu_call;
-    least += in_float ? nuc_cpu_cycles(&c->int8, values, c->int8.element) : 0;
-    int64_t in = h->in * w->in;
-    if (repeats_of(h) > 0 && repeats_of(w) > 0)
-        take_cheaper(&best, &least, FORM_REPEATS, cycles_of_repeats(s, &m));
+    const struct windows of[AXES] = {windows_of(h), windows_of(w)};
+    bool has_windows = of[HEIGHT].kernel > 0 && of[WIDTH].kernel > 0, fit = has_windows;
+    for (int d = 0; d < AXES; d++)
+        fit = fit && of[d].kernel <= s->target->max_window && of[d].stride <= s->target->max_window;
+    if (fit)
+        return insert_windows(s->g, node, &m, of);
     int64_t parts = takes_parts(&m, nuc_arg_node(node, NUC_SELF)) ? 2 : 1;
+    uint64_t repeats = UINT64_MAX, axes = UINT64_MAX, image = UINT64_MAX, cpu = cycles_of_cpu(s, node, has_windows);
+    if (repeats_of(h) > 0 && repeats_of(w) > 0)
+        repeats = cycles_of_repeats(s, &m);
     if (fits(s, h->in * parts) && fits(s, w->in * parts))
-        take_cheaper(&best, &least, FORM_AXES, cycles_of_axes(s, &m, parts));
-    if (fits(s, in) && h->out * w->out <= MAX_IMAGE_WEIGHTS / in)
-        take_cheaper(&best, &least, FORM_IMAGE, cycles_of_image(s, &m));
-    return best;
+        axes = cycles_of_axes(s, &m, parts);
+    if (fits(s, h->in * w->in) && h->out * w->out <= MAX_IMAGE_WEIGHTS / (h->in * w->in))
+        image = cycles_of_image(s, &m);
+    if (repeats < cpu && repeats <= axes && repeats <= image)
+        return insert_repeats(s->g, node, &m);
+    if (axes < cpu && axes <= image)
+        return insert_axes(s->g, node, &m, parts == 2);
+    return image < cpu ? insert_image(s->g, node, &m) : NULL;
 }
-
-static bool form_repeats_applies(const struct nuc_support *s, const struct nuc_node *node)
-{
-    return form_of(s, node) == FORM_REPEATS;
-}
-
-static bool form_axes_applies(const struct nuc_support *s, const struct nuc_node *node)
-{
-    return form_of(s, node) == FORM_AXES;
-}
-
-static bool form_image_applies(const struct nuc_support *s, const struct nuc_node *node)
-{
-    return form_of(s, node) == FORM_IMAGE;
-}
-
-/* ---- the forms ---- */
-
-#define RESAMPLINGS NUC_OPS(NUC_OP_UPSAMPLE_BILINEAR, NUC_OP_UPSAMPLE_NEAREST, NUC_OP_ADAPTIVE_AVG_POOL2D)
 
 const struct nuc_npu_form nuc_linear_map_forms[] = {
     /*
@@ -578,11 +538,8 @@ const struct nuc_npu_form nuc_linear_map_forms[] = {
      * windows; as repetitions of each pixel; as products with a matrix, one axis after the other or of the whole image
      * at once.
      */
-    {RESAMPLINGS, form_windows, form_windows_applies},
-    {RESAMPLINGS, form_repeats, form_repeats_applies},
-    {RESAMPLINGS, form_axes, form_axes_applies},
-    {RESAMPLINGS, form_image, form_image_applies},
+    {NUC_OPS(NUC_OP_UPSAMPLE_BILINEAR, NUC_OP_UPSAMPLE_NEAREST, NUC_OP_ADAPTIVE_AVG_POOL2D), form_resampling},
     /* avg_pool2d without count_include_pad, one axis after the other. */
-    {NUC_OPS(NUC_OP_AVG_POOL2D), form_axes, form_means_applies},
-    {.build = NULL},
+    {NUC_OPS(NUC_OP_AVG_POOL2D), form_means},
+    {.form = NULL},
 };

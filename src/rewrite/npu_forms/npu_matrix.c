@@ -223,35 +223,17 @@ static bool gains(const struct nuc_support *s, const struct nuc_node *node)
            !is_made_on_cpu(s, nuc_arg_node(node, NUC_OTHER));
 }
 
-static bool form_matmul_applies(const struct nuc_support *s, const struct nuc_node *node)
+/* Of matrices with a constant one in any case; of batches of them with a constant for the whole batch alone. */
+static struct nuc_node *form_matmul(const struct nuc_support *s, struct nuc_node *node)
 {
-    const struct nuc_node *a = nuc_arg_node(node, NUC_SELF), *b = nuc_arg_node(node, NUC_OTHER);
-
-    return nuc_is_float_value(a) && nuc_is_float_value(b) && a->vals[0].rank > 0 && b->vals[0].rank > 0 &&
-           gains(s, node);
-}
-
-static struct nuc_node *form_matmul(struct nuc_graph *g, struct nuc_node *node)
-{
+    struct nuc_node *a = nuc_arg_node(node, NUC_SELF), *b = nuc_arg_node(node, NUC_OTHER);
     const struct nuc_meta out = node->vals[0];
-    struct nuc_node *product = product_of(g, node, nuc_operand(g, node, NUC_SELF), nuc_operand(g, node, NUC_OTHER));
 
-    return nuc_insert_reshaped(g, node, product, out.sizes, out.rank);
-}
-
-static bool form_mm_applies(const struct nuc_support *s, const struct nuc_node *node)
-{
-    const struct nuc_node *a = nuc_arg_node(node, NUC_SELF), *b = nuc_arg_node(node, NUC_ARG(MM, mat2));
-
-    return is_constant(b) ? nuc_is_float_value(a) && nuc_is_float_value(b) && !is_constant(a)
-                          : form_matmul_applies(s, node);
-}
-
-static bool form_bmm_applies(const struct nuc_support *s, const struct nuc_node *node)
-{
-    const struct nuc_node *a = nuc_arg_node(node, NUC_SELF), *b = nuc_arg_node(node, NUC_ARG(BMM, mat2));
-
-    return form_matmul_applies(s, node) && (is_constant_matrix(s->g, a, b) || is_constant_matrix(s->g, b, a));
+    if (!nuc_is_float_value(a) || !nuc_is_float_value(b) || a->vals[0].rank == 0 || b->vals[0].rank == 0 ||
+        (node->op == NUC_OP_MM && is_constant(b) ? is_constant(a) : !gains(s, node)) ||
+        (node->op == NUC_OP_BMM && !is_constant_matrix(s->g, a, b) && !is_constant_matrix(s->g, b, a)))
+        return NULL;
+    return nuc_insert_reshaped(s->g, node, product_of(s->g, node, a, b), out.sizes, out.rank);
 }
 
 /* ---- numbers that a factor is multiplied with ---- */
@@ -292,13 +274,6 @@ static bool is_scaled(const struct nuc_node *product, uint32_t arg)
     return mul != NULL && scale_of(mul) != NULL;
 }
 
-static bool form_scaled_bmm_applies(const struct nuc_support *s, const struct nuc_node *node)
-{
-    (void)s;
-    return nuc_is_float_value(node) && nuc_arg_node(node, NUC_SELF) != nuc_arg_node(node, NUC_ARG(BMM, mat2)) &&
-           (is_scaled(node, NUC_SELF) || is_scaled(node, NUC_ARG(BMM, mat2)));
-}
-
 /* The factor without the number, by which *scale is multiplied. */
 static struct nuc_node *unscaled(struct nuc_graph *g, struct nuc_node *node, struct nuc_node *factor, double *scale)
 {
@@ -315,36 +290,32 @@ static struct nuc_node *unscaled(struct nuc_graph *g, struct nuc_node *node, str
 }
 
 /* The number goes behind the product, whose kernel takes it with it. */
-static struct nuc_node *form_scaled_bmm(struct nuc_graph *g, struct nuc_node *node)
+static struct nuc_node *form_scaled_bmm(const struct nuc_support *s, struct nuc_node *node)
 {
+    struct nuc_node *a = nuc_arg_node(node, NUC_SELF), *b = nuc_arg_node(node, NUC_ARG(BMM, mat2));
     double scale = 1.0;
-    struct nuc_node *a = unscaled(g, node, nuc_operand(g, node, NUC_SELF), &scale),
-                    *b = unscaled(g, node, nuc_operand(g, node, NUC_ARG(BMM, mat2)), &scale);
 
-    return nuc_insert_with_number(g, node, NUC_OP_MUL, nuc_insert_binary(g, node, NUC_OP_BMM, a, b), scale);
+    if (!nuc_is_float_value(node) || a == b || (!is_scaled(node, NUC_SELF) && !is_scaled(node, NUC_ARG(BMM, mat2))))
+        return NULL;
+    a = unscaled(s->g, node, a, &scale);
+    b = unscaled(s->g, node, b, &scale);
+    return nuc_insert_with_number(s->g, node, NUC_OP_MUL, nuc_insert_binary(s->g, node, NUC_OP_BMM, a, b), scale);
 }
 
-static bool form_addmm_applies(const struct nuc_support *s, const struct nuc_node *node)
+static struct nuc_node *form_addmm(const struct nuc_support *s, struct nuc_node *node)
 {
-    const struct nuc_node *a = nuc_arg_node(node, NUC_ARG(ADDMM, mat1)), *b = nuc_arg_node(node, NUC_ARG(ADDMM, mat2));
-    const struct nuc_node *bias = nuc_arg_node(node, NUC_SELF);
+    struct nuc_node *a = nuc_arg_node(node, NUC_ARG(ADDMM, mat1)), *b = nuc_arg_node(node, NUC_ARG(ADDMM, mat2));
+    struct nuc_node *bias = nuc_arg_node(node, NUC_SELF);
 
-    (void)s;
-    return nuc_is_float_value(a) && nuc_is_float_value(b) && nuc_is_float_value(bias) &&
-           (!is_constant(b) ||
-            (is_constant(bias) && bias->vals[0].rank == 1 && bias->vals[0].sizes[0] == from_end(b, 0))) &&
-           nuc_numbers_equal(nuc_scalar(node, NUC_ARG(ADDMM, beta), 1.0), 1.0) &&
-           nuc_numbers_equal(nuc_scalar(node, NUC_ARG(ADDMM, alpha), 1.0), 1.0);
-}
-
-static struct nuc_node *form_addmm(struct nuc_graph *g, struct nuc_node *node)
-{
-    struct nuc_node *a = nuc_operand(g, node, NUC_ARG(ADDMM, mat1)), *b = nuc_operand(g, node, NUC_ARG(ADDMM, mat2)),
-                    *bias = nuc_operand(g, node, NUC_SELF);
-
-    if (is_constant(b))
-        return dense(g, node, a, transposed_constant(g, b), bias);
-    return with_bias(g, node, product_of(g, node, a, b), bias);
+    if (!nuc_is_float_value(a) || !nuc_is_float_value(b) || !nuc_is_float_value(bias) ||
+        !nuc_numbers_equal(nuc_scalar(node, NUC_ARG(ADDMM, beta), 1.0), 1.0) ||
+        !nuc_numbers_equal(nuc_scalar(node, NUC_ARG(ADDMM, alpha), 1.0), 1.0))
+        return NULL;
+    if (!is_constant(b))
+        return with_bias(s->g, node, product_of(s->g, node, a, b), bias);
+    return is_constant(bias) && bias->vals[0].rank == 1 && bias->vals[0].sizes[0] == from_end(b, 0)
+               ? dense(s->g, node, a, transposed_constant(s->g, b), bias)
+               : NULL;
 }
 
 /* What a product computes with it: the reference's way with other activations loses half of the range. */
@@ -355,31 +326,23 @@ static bool is_bound(const struct nuc_node *node)
 }
 
 /* Those that are a view, a matrix and a view in any case stay: quantized as a whole the views are as well. */
-static bool form_linear_applies(const struct nuc_support *s, const struct nuc_node *node)
+static struct nuc_node *form_linear(const struct nuc_support *s, struct nuc_node *node)
 {
-    const struct nuc_node *x = nuc_arg_node(node, NUC_ARG(LINEAR, input)),
-                          *weight = nuc_arg_node(node, NUC_ARG(LINEAR, weight));
-
-    (void)s;
-    if (!nuc_is_float_value(x) || !nuc_is_float_value(weight) || weight->vals[0].rank != 2 || x->vals[0].rank == 0)
-        return false;
-    if (!is_constant(weight))
-        return true;
-    return x->vals[0].rank != 2 && (x->vals[0].rank == 1 || !nuc_is_contiguous(&x->vals[0]) ||
-                                    (node->n_users == 1 && is_bound(node->users[0])));
-}
-
-static struct nuc_node *form_linear(struct nuc_graph *g, struct nuc_node *node)
-{
-    struct nuc_node *x = nuc_operand(g, node, NUC_ARG(LINEAR, input)),
-                    *weight = nuc_operand(g, node, NUC_ARG(LINEAR, weight)),
+    struct nuc_node *x = nuc_arg_node(node, NUC_ARG(LINEAR, input)),
+                    *weight = nuc_arg_node(node, NUC_ARG(LINEAR, weight)),
                     *bias = nuc_arg_node(node, NUC_ARG(LINEAR, bias));
     const struct nuc_meta out = node->vals[0];
 
-    if (is_constant(weight))
-        return dense(g, node, x, weight, bias);
-    struct nuc_node *product = product_of(g, node, x, swapped(g, node, weight));
-    return with_bias(g, node, nuc_insert_reshaped(g, node, product, out.sizes, out.rank), bias);
+    if (!nuc_is_float_value(x) || !nuc_is_float_value(weight) || weight->vals[0].rank != 2 || x->vals[0].rank == 0)
+        return NULL;
+    if (!is_constant(weight)) {
+        struct nuc_node *product = product_of(s->g, node, x, swapped(s->g, node, weight));
+        return with_bias(s->g, node, nuc_insert_reshaped(s->g, node, product, out.sizes, out.rank), bias);
+    }
+    return x->vals[0].rank != 2 && (x->vals[0].rank == 1 || !nuc_is_contiguous(&x->vals[0]) ||
+                                    (node->n_users == 1 && is_bound(node->users[0])))
+               ? dense(s->g, node, x, weight, bias)
+               : NULL;
 }
 
 /* ---- activations ---- */
@@ -389,22 +352,16 @@ static bool is_view(const struct nuc_node *node)
     return node != NULL && node->n_users == 1 && (node->op == NUC_OP_RESHAPE || node->op == NUC_OP_VIEW);
 }
 
-static bool form_activation_applies(const struct nuc_support *s, const struct nuc_node *node)
+static struct nuc_node *form_activation(const struct nuc_support *s, struct nuc_node *node)
 {
     const struct nuc_node *view = nuc_arg_node(node, NUC_SELF);
-    const struct nuc_node *product = is_view(view) ? nuc_arg_node(view, NUC_SELF) : NULL;
-
-    (void)s;
-    return is_bound(node) && product != NULL && product->n_users == 1 && product->op != NUC_OP_CONV2D &&
-           nuc_takes_activation(product);
-}
-
-static struct nuc_node *form_activation(struct nuc_graph *g, struct nuc_node *node)
-{
-    struct nuc_node *product = nuc_operand(g, nuc_operand(g, node, NUC_SELF), NUC_SELF);
+    struct nuc_node *product = is_view(view) ? nuc_arg_node(view, NUC_SELF) : NULL;
     const struct nuc_meta out = node->vals[0];
 
-    return nuc_insert_reshaped(g, node, nuc_emit_like(g, node, node, NUC_ARGS(product)), out.sizes, out.rank);
+    if (!is_bound(node) || product == NULL || product->n_users != 1 || product->op == NUC_OP_CONV2D ||
+        !nuc_takes_activation(product))
+        return NULL;
+    return nuc_insert_reshaped(s->g, node, nuc_emit_like(s->g, node, node, NUC_ARGS(product)), out.sizes, out.rank);
 }
 
 /* ---- softmax ---- */
@@ -444,21 +401,16 @@ static bool is_plain_softmax(const struct nuc_node *node)
            (node->op != NUC_OP_NATIVE_SOFTMAX || !nuc_flag(node, NUC_ARG(NATIVE_SOFTMAX, half_to_float)));
 }
 
-static bool form_softmax_applies(const struct nuc_support *s, const struct nuc_node *node)
-{
-    int64_t rank = node->vals[0].rank, dim = softmax_dim(node);
-
-    if (!is_plain_softmax(node) || dim < 0 || dim >= rank || node->vals[0].sizes[dim] > s->target->max_softmax_channels)
-        return false;
-    bool images = rank > 2 && nuc_is_of_images(nuc_arg_node(node, NUC_SELF));
-    return dim != (images ? 1 : rank - 1);
-}
-
 /* The dimension goes to the end and comes back; a view keeps images of one order from being images. */
-static struct nuc_node *form_softmax(struct nuc_graph *g, struct nuc_node *node)
+static struct nuc_node *form_softmax(const struct nuc_support *s, struct nuc_node *node)
 {
+    struct nuc_graph *g = s->g;
     const struct nuc_meta out = node->vals[0];
     int64_t dim = softmax_dim(node), last = out.rank - 1;
+
+    if (!is_plain_softmax(node) || dim < 0 || dim > last || out.sizes[dim] > s->target->max_softmax_channels ||
+        dim == (last > 1 && nuc_is_of_images(nuc_arg_node(node, NUC_SELF)) ? 1 : last))
+        return NULL;
     struct nuc_node *x = nuc_insert_moved_dims(g, node, nuc_operand(g, node, NUC_SELF), &dim, &last, 1);
     const struct nuc_meta moved = x->vals[0];
 
@@ -481,24 +433,20 @@ static int64_t halved_dim(const struct nuc_node *node)
     return d;
 }
 
-static bool form_softmax_halves_applies(const struct nuc_support *s, const struct nuc_node *node)
+static struct nuc_node *form_softmax_halves(const struct nuc_support *s, struct nuc_node *node)
 {
+    struct nuc_graph *g = s->g;
     const struct nuc_target *t = s->target;
-
-    if (!is_plain_softmax(node) || node->vals[0].rank < 2 || halved_dim(node) == node->vals[0].rank)
-        return false;
-    int64_t columns = node->vals[0].sizes[softmax_dim(node)], elements = nuc_elements(&node->vals[0]),
-            rows = elements / columns;
-    return columns <= t->max_softmax_channels && rows > 1 &&
-           (rows > t->max_softmax_rows || elements > t->max_softmax_elements);
-}
-
-static struct nuc_node *form_softmax_halves(struct nuc_graph *g, struct nuc_node *node)
-{
     const struct nuc_meta out = node->vals[0];
+
+    if (!is_plain_softmax(node) || out.rank < 2 || halved_dim(node) == out.rank)
+        return NULL;
+    int64_t columns = out.sizes[softmax_dim(node)], elements = nuc_elements(&out), rows = elements / columns;
+    if (columns > t->max_softmax_channels || rows <= 1 ||
+        (rows <= t->max_softmax_rows && elements <= t->max_softmax_elements))
+        return NULL;
     int64_t d = halved_dim(node), dim = d == 0 ? 1 : softmax_dim(node);
     struct nuc_node *x = nuc_operand(g, node, NUC_SELF), *parts[2];
-
     if (d == 0)
         x = as_rows(g, node, x);
     int64_t size = x->vals[0].sizes[d], half = (size + 1) / 2;
@@ -513,20 +461,18 @@ static struct nuc_node *form_softmax_halves(struct nuc_graph *g, struct nuc_node
 
 const struct nuc_npu_form nuc_matrix_forms[] = {
     /* linear of an input that is not a matrix, or with weights that are computed. */
-    {NUC_OPS(NUC_OP_LINEAR), form_linear, form_linear_applies},
-    /* matmul of float tensors of any rank. */
-    {NUC_OPS(NUC_OP_MATMUL), form_matmul, form_matmul_applies},
-    /* mm and addmm: linear where the second matrix is constant, else bmm; bmm with a constant for the whole batch. */
-    {NUC_OPS(NUC_OP_MM), form_matmul, form_mm_applies},
-    {NUC_OPS(NUC_OP_BMM), form_matmul, form_bmm_applies},
+    {NUC_OPS(NUC_OP_LINEAR), form_linear},
+    /* matmul of float tensors of any rank; mm and bmm: linear where a matrix is constant, mm else bmm. */
+    {NUC_OPS(NUC_OP_MATMUL, NUC_OP_MM, NUC_OP_BMM), form_matmul},
     /* bmm of factors that are multiplied with a number. */
-    {NUC_OPS(NUC_OP_BMM), form_scaled_bmm, form_scaled_bmm_applies},
-    {NUC_OPS(NUC_OP_ADDMM), form_addmm, form_addmm_applies},
+    {NUC_OPS(NUC_OP_BMM), form_scaled_bmm},
+    /* addmm: linear where the second matrix is constant, else bmm. */
+    {NUC_OPS(NUC_OP_ADDMM), form_addmm},
     /* relu(reshape(linear)) as reshape(relu(linear)): the two are one kernel. */
-    {NUC_OPS(NUC_OP_RELU, NUC_OP_RELU6, NUC_OP_HARDTANH), form_activation, form_activation_applies},
+    {NUC_OPS(NUC_OP_RELU, NUC_OP_RELU6, NUC_OP_HARDTANH), form_activation},
     /* softmax of more rows than the NPU takes at once. */
-    {NUC_OPS(NUC_OP_SOFTMAX, NUC_OP_NATIVE_SOFTMAX), form_softmax_halves, form_softmax_halves_applies},
+    {NUC_OPS(NUC_OP_SOFTMAX, NUC_OP_NATIVE_SOFTMAX), form_softmax_halves},
     /* softmax along a dimension that is not the channels, in the order in which they lie on the NPU. */
-    {NUC_OPS(NUC_OP_SOFTMAX, NUC_OP_NATIVE_SOFTMAX), form_softmax, form_softmax_applies},
-    {.build = NULL},
+    {NUC_OPS(NUC_OP_SOFTMAX, NUC_OP_NATIVE_SOFTMAX), form_softmax},
+    {.form = NULL},
 };

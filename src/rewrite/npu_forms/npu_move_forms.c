@@ -123,57 +123,41 @@ static bool is_expansion(const struct nuc_node *cat)
  * Each copy is moved to its place: from four on there are twice as many with every concatenation. An expansion takes
  * one call, with all that follow it.
  */
-static bool is_cat_of_copies(const struct nuc_support *s, const struct nuc_node *node)
-{
-    const struct nuc_node *value = copied(node);
-    bool expands = is_expansion(node), goes_on = expands && node->n_users == 1 && is_expansion(node->users[0]);
-
-    (void)s;
-    if (value == NULL || nuc_elements(&node->vals[0]) == 0 || node->vals[0].dtype != NUC_F32 || nuc_is_static(value) ||
-        goes_on)
-        return false;
-    uint32_t count = nuc_arg_at(node, NUC_ARG(CAT, tensors))->count;
-    return count > 3 || (expands && (count > 2 || is_expansion(value)));
-}
-
-static struct nuc_node *to_fewer_copies(struct nuc_graph *g, struct nuc_node *node)
+static struct nuc_node *form_fewer_copies(const struct nuc_support *s, struct nuc_node *node)
 {
     const struct nuc_meta *m = &node->vals[0];
     struct nuc_node *value = copied(node);
-    uint32_t dim = (uint32_t)nuc_dim(node, NUC_ARG(CAT, dim), 0, m->rank);
+    bool expands = is_expansion(node), goes_on = expands && node->n_users == 1 && is_expansion(node->users[0]);
+    uint32_t count = nuc_arg_at(node, NUC_ARG(CAT, tensors))->count;
 
-    if (is_expansion(node)) {
-        while (is_expansion(value))
-            value = copied(value);
-        return nuc_insert_expanded(g, node, value, m->sizes, m->rank);
-    }
-    return insert_times(g, node, value, dim, nuc_arg_at(node, NUC_ARG(CAT, tensors))->count);
+    if (value == NULL || nuc_elements(m) == 0 || m->dtype != NUC_F32 || nuc_is_static(value) || goes_on ||
+        (count <= 3 && !(expands && (count > 2 || is_expansion(value)))))
+        return NULL;
+    if (!expands)
+        return insert_times(s->g, node, value, (uint32_t)nuc_dim(node, NUC_ARG(CAT, dim), 0, m->rank), count);
+    while (is_expansion(value))
+        value = copied(value);
+    return nuc_insert_expanded(s->g, node, value, m->sizes, m->rank);
 }
 
 /* ---- split, chunk ---- */
 
-static bool is_split_to_slices(const struct nuc_support *s, const struct nuc_node *node)
+static struct nuc_node *form_slices(const struct nuc_support *s, struct nuc_node *node)
 {
-    uint32_t rank = nuc_input_meta(node, NUC_SELF)->rank;
-    int64_t dim = nuc_dim(node, NUC_ARG(SPLIT, dim), 0, rank);
+    struct nuc_node *value = nuc_operand(s->g, node, NUC_SELF);
+    const struct nuc_meta *m = &value->vals[0];
+    int64_t dim = nuc_dim(node, NUC_ARG(SPLIT, dim), 0, m->rank), start = 0;
 
-    return nuc_input_meta(node, NUC_SELF)->dtype == NUC_F32 && dim >= 0 && dim < (int64_t)rank && node->n_vals > 0 &&
-           (!leaves(node) || gains(s, node, node->n_users, 1)); /* others read a slice where it lies */
-}
-
-static struct nuc_node *to_slices_of_split(struct nuc_graph *g, struct nuc_node *node)
-{
-    struct nuc_node *value = nuc_operand(g, node, NUC_SELF);
-    uint32_t dim = (uint32_t)nuc_dim(node, NUC_ARG(SPLIT, dim), 0, value->vals[0].rank);
-    int64_t start = 0;
-
+    if (m->dtype != NUC_F32 || dim < 0 || dim >= (int64_t)m->rank || node->n_vals == 0 ||
+        (leaves(node) && !gains(s, node, node->n_users, 1))) /* others read a slice where it lies */
+        return NULL;
     for (uint32_t k = 0; k < node->n_vals; k++) {
         int64_t end = start + node->vals[k].sizes[dim];
         if (nuc_is_item_read(node, k))
-            nuc_expand_item(g, node, k, nuc_insert_part(g, node, value, dim, start, end));
+            nuc_expand_item(s->g, node, k, nuc_insert_part(s->g, node, value, (uint32_t)dim, start, end));
         start = end;
     }
-    return NULL;
+    return node;
 }
 
 /* ---- elements by constant places ---- */
@@ -291,21 +275,19 @@ static struct bent bent_of(const struct nuc_places *p, int64_t size)
 }
 
 /* Of the dimensions of a sequence, an image or a volume behind its channels, as torch's padding has them. */
-static bool is_bent(const struct nuc_support *s, const struct nuc_node *node)
+static struct nuc_node *form_bent_pad(const struct nuc_support *s, struct nuc_node *node)
 {
-    struct nuc_places p = nuc_places_of(s->g, node);
-    uint32_t rank = nuc_input_meta(node, NUC_SELF)->rank;
-
-    return is_real(node) && p.at != NULL && rank >= 3 && rank <= 5 && p.dim >= 2 &&
-           bent_of(&p, nuc_input_meta(node, NUC_SELF)->sizes[p.dim]).mode != NULL;
-}
-
-static struct nuc_node *to_bent_pad(struct nuc_graph *g, struct nuc_node *node)
-{
+    struct nuc_graph *g = s->g;
     struct nuc_node *value = nuc_operand(g, node, NUC_SELF);
     struct nuc_places p = nuc_places_of(g, node);
+    const uint32_t rank = value->vals[0].rank;
+
+    if (!is_real(node) || p.at == NULL || rank < 3 || rank > 5 || p.dim < 2)
+        return NULL;
     struct bent b = bent_of(&p, value->vals[0].sizes[p.dim]);
-    uint32_t last = value->vals[0].rank - 1u, count = 2 * (last - 1), at = 2 * (last - p.dim);
+    if (b.mode == NULL)
+        return NULL;
+    uint32_t last = rank - 1u, count = 2 * (last - 1), at = 2 * (last - p.dim);
     const struct nuc_arg *others = value->op == NUC_OP_PAD ? nuc_arg_at(value, NUC_ARG(PAD, pad)) : NULL;
     int64_t pads[6] = {0};
 
@@ -325,63 +307,39 @@ static struct nuc_node *to_bent_pad(struct nuc_graph *g, struct nuc_node *node)
     return pad;
 }
 
-static uint64_t calls_of_flip(const struct nuc_node *node)
+static struct nuc_node *form_runs(const struct nuc_support *s, struct nuc_node *node)
 {
-    const struct nuc_meta *m = nuc_input_meta(node, NUC_SELF);
+    const struct nuc_places p = nuc_places_of(s->g, node);
+
+    if (!is_real(node) || p.at == NULL || p.count == 0 || !gains(s, node, runs_of(&p), 1))
+        return NULL;
+    return insert_runs(s->g, node, nuc_operand(s->g, node, NUC_SELF), &p);
+}
+
+/* flip takes every place of a dimension from the last to the first. */
+static struct nuc_node *form_flip(const struct nuc_support *s, struct nuc_node *node)
+{
+    struct nuc_node *value = nuc_operand(s->g, node, NUC_SELF);
+    const struct nuc_meta *m = &node->vals[0];
     uint32_t mask = nuc_dims_mask(node, NUC_ARG(FLIP, dims), m->rank);
     uint64_t calls = 0;
 
     for (uint32_t d = 0; d < m->rank; d++)
         calls += (mask >> d & 1u) != 0 && m->sizes[d] > 1 ? (uint64_t)m->sizes[d] : 0;
-    return calls;
-}
-
-static bool is_taken_in_runs(const struct nuc_support *s, const struct nuc_node *node)
-{
-    if (!is_real(node))
-        return false;
-    if (node->op == NUC_OP_FLIP)
-        return gains(s, node, calls_of_flip(node), 1);
-    struct nuc_places p = nuc_places_of(s->g, node);
-    return p.at != NULL && p.count > 0 && gains(s, node, runs_of(&p), 1);
-}
-
-static struct nuc_node *to_runs(struct nuc_graph *g, struct nuc_node *node)
-{
-    struct nuc_node *value = nuc_operand(g, node, NUC_SELF);
-    struct nuc_places p;
-
-    if (node->op != NUC_OP_FLIP) {
-        p = nuc_places_of(g, node);
-        return insert_runs(g, node, value, &p);
-    }
-    uint32_t mask = nuc_dims_mask(node, NUC_ARG(FLIP, dims), value->vals[0].rank);
-    for (uint32_t d = 0; d < node->vals[0].rank; d++) {
-        /* flip takes every place from the last to the first. */
-        int64_t size = value->vals[0].sizes[d];
-        int64_t *at = nuc_alloc_array(g->cx, (size_t)size, sizeof *at);
-
-        for (int64_t i = 0; i < size; i++)
-            at[i] = size - 1 - i;
-        p = (struct nuc_places){at, size, d};
-        if ((mask >> d & 1u) != 0)
-            value = insert_runs(g, node, value, &p);
+    if (!is_real(node) || !gains(s, node, calls, 1))
+        return NULL;
+    for (uint32_t d = 0; d < m->rank; d++) {
+        int64_t *at = nuc_alloc_array(s->g->cx, (size_t)m->sizes[d], sizeof *at);
+        if ((mask >> d & 1u) == 0)
+            continue;
+        for (int64_t i = 0; i < m->sizes[d]; i++)
+            at[i] = m->sizes[d] - 1 - i;
+        value = insert_runs(s->g, node, value, &(struct nuc_places){at, m->sizes[d], d});
     }
     return value;
 }
 
 /* ---- slice_scatter ---- */
-
-static bool is_scatter_to_join(const struct nuc_support *s, const struct nuc_node *node)
-{
-    uint32_t rank = node->vals[0].rank;
-    int64_t dim = nuc_dim(node, NUC_ARG(SLICE_SCATTER, dim), 0, rank);
-    int64_t step = nuc_integer(node, NUC_ARG(SLICE_SCATTER, step), 1);
-
-    return is_real(node) && dim >= 0 && dim < (int64_t)rank && (step == 1 || (step > 1 && nuc_can_view(s, rank + 1))) &&
-           nuc_elements(nuc_input_meta(node, NUC_ARG(SLICE_SCATTER, src))) > 0 &&
-           (!is_at_boundary(node) || gains(s, node, step > 1 ? 3 : 2, 1));
-}
 
 /* A value in pieces as a whole again. */
 static struct nuc_node *insert_whole(struct nuc_graph *g, struct nuc_node *node, struct nuc_node *pieces, uint32_t dim)
@@ -416,16 +374,21 @@ static struct nuc_node *insert_with_step(struct nuc_graph *g, struct nuc_node *n
     return nuc_insert_written(g, node, into, dim, begin, pieces);
 }
 
-static struct nuc_node *to_joined_slices(struct nuc_graph *g, struct nuc_node *node)
+static struct nuc_node *form_joined_slices(const struct nuc_support *s, struct nuc_node *node)
 {
-    struct nuc_node *into = nuc_operand(g, node, NUC_SELF), *src = nuc_operand(g, node, NUC_ARG(SLICE_SCATTER, src));
-    uint32_t dim = (uint32_t)nuc_dim(node, NUC_ARG(SLICE_SCATTER, dim), 0, node->vals[0].rank);
-    int64_t start = nuc_slice_end(nuc_integer(node, NUC_ARG(SLICE_SCATTER, start), 0), node->vals[0].sizes[dim]);
+    struct nuc_node *into = nuc_operand(s->g, node, NUC_SELF);
+    struct nuc_node *src = nuc_operand(s->g, node, NUC_ARG(SLICE_SCATTER, src));
+    const struct nuc_meta *m = &node->vals[0];
+    int64_t dim = nuc_dim(node, NUC_ARG(SLICE_SCATTER, dim), 0, m->rank);
     int64_t step = nuc_integer(node, NUC_ARG(SLICE_SCATTER, step), 1);
 
-    if (step > 1)
-        return insert_with_step(g, node, into, src, dim, start, step);
-    return nuc_insert_written(g, node, into, dim, start, src);
+    if (!is_real(node) || dim < 0 || dim >= (int64_t)m->rank || nuc_elements(&src->vals[0]) == 0 ||
+        (step != 1 && !(step > 1 && nuc_can_view(s, m->rank + 1u))) ||
+        (is_at_boundary(node) && !gains(s, node, step > 1 ? 3 : 2, 1)))
+        return NULL;
+    int64_t start = nuc_slice_end(nuc_integer(node, NUC_ARG(SLICE_SCATTER, start), 0), m->sizes[dim]);
+    return step > 1 ? insert_with_step(s->g, node, into, src, (uint32_t)dim, start, step)
+                    : nuc_insert_written(s->g, node, into, (uint32_t)dim, start, src);
 }
 
 /* ---- parts of concatenations, as values in pieces that are written one after the other are ---- */
@@ -454,44 +417,33 @@ static struct taken_part part_taken(const struct nuc_node *slice)
 }
 
 /* Of a part along the same dimension. */
-static bool is_part_of_part(const struct nuc_support *s, const struct nuc_node *node)
+static struct nuc_node *form_one_part(const struct nuc_support *s, struct nuc_node *node)
 {
     struct taken_part t = part_taken(node), of = {.of = NULL};
 
-    (void)s;
     if (t.of != NULL)
         of = part_taken(t.of);
-    return of.of != NULL && of.dim == t.dim && !nuc_is_written(of.of);
-}
-
-static struct nuc_node *to_one_part(struct nuc_graph *g, struct nuc_node *node)
-{
-    struct taken_part t = part_taken(node), of = part_taken(t.of);
-
-    return nuc_insert_part(g, node, of.of, t.dim, of.start + t.start, of.start + t.end);
+    return of.of != NULL && of.dim == t.dim && !nuc_is_written(of.of)
+               ? nuc_insert_part(s->g, node, of.of, t.dim, of.start + t.start, of.start + t.end)
+               : NULL;
 }
 
 /* Of one part, or of several for another concatenation, which takes them itself. */
-static bool is_part_of_cat(const struct nuc_support *s, const struct nuc_node *node)
+static struct nuc_node *form_part_of_cat(const struct nuc_support *s, struct nuc_node *node)
 {
     struct taken_part t = part_taken(node);
     bool joined = true;
 
     if (t.of == NULL || !joins_along(t.of, t.dim))
-        return false;
+        return NULL;
     for (uint32_t i = 0; i < node->n_users; i++)
         joined = joined && joins_along(node->users[i], t.dim);
-    return joined || nuc_list_pieces(s->g, NULL, t.of, t.dim, t.start, t.end, NULL) == 1;
-}
-
-static struct nuc_node *to_part_of_cat(struct nuc_graph *g, struct nuc_node *node)
-{
-    struct taken_part t = part_taken(node);
-    uint32_t count = nuc_list_pieces(g, node, t.of, t.dim, t.start, t.end, NULL);
-    struct nuc_node **pieces = nuc_alloc_array(g->cx, count, sizeof(struct nuc_node *));
-
-    nuc_list_pieces(g, node, t.of, t.dim, t.start, t.end, pieces);
-    return nuc_insert_joined(g, node, pieces, count, t.dim);
+    uint32_t count = nuc_list_pieces(s->g, node, t.of, t.dim, t.start, t.end, NULL);
+    if (!joined && count != 1)
+        return NULL;
+    struct nuc_node **pieces = nuc_alloc_array(s->g->cx, count, sizeof(struct nuc_node *));
+    nuc_list_pieces(s->g, node, t.of, t.dim, t.start, t.end, pieces);
+    return nuc_insert_joined(s->g, node, pieces, count, t.dim);
 }
 
 /* A concatenation that another along the same dimension alone reads; copies of one value stay as many as they are. */
@@ -500,116 +452,73 @@ static bool is_inner(const struct nuc_node *x, int64_t dim)
     return x->n_users == 1 && joins_along(x, dim) && copied(x) == NULL;
 }
 
-static bool is_cat_of_cats(const struct nuc_support *s, const struct nuc_node *node)
-{
-    const struct nuc_arg *list = nuc_arg_at(node, NUC_ARG(CAT, tensors));
-    int64_t dim = nuc_dim(node, NUC_ARG(CAT, dim), 0, node->vals[0].rank);
-
-    (void)s;
-    if (list->kind != NUC_ARG_NODES || !joins_along(node, dim))
-        return false;
-    for (uint32_t i = 0; i < list->count; i++) {
-        if (is_inner(list->u.nodes[i], dim))
-            return true;
-    }
-    return false;
-}
-
-static struct nuc_node *to_flat_cat(struct nuc_graph *g, struct nuc_node *node)
+/* The first of them in place. */
+static struct nuc_node *form_flat_cat(const struct nuc_support *s, struct nuc_node *node)
 {
     const struct nuc_arg *list = nuc_arg_at(node, NUC_ARG(CAT, tensors)), *inner;
     int64_t dim = nuc_dim(node, NUC_ARG(CAT, dim), 0, node->vals[0].rank);
     uint32_t i = 0, n = 0;
 
-    while (!is_inner(list->u.nodes[i], dim))
+    if (list->kind != NUC_ARG_NODES || !joins_along(node, dim))
+        return NULL;
+    while (i < list->count && !is_inner(list->u.nodes[i], dim))
         i++;
+    if (i == list->count)
+        return NULL;
     inner = nuc_arg_at(list->u.nodes[i], NUC_ARG(CAT, tensors));
-    struct nuc_node **parts = nuc_alloc_array(g->cx, (size_t)list->count + inner->count, sizeof(struct nuc_node *));
+    struct nuc_node **parts = nuc_alloc_array(s->g->cx, (size_t)list->count + inner->count, sizeof(struct nuc_node *));
     for (uint32_t k = 0; k < i; k++)
         parts[n++] = list->u.nodes[k];
     for (uint32_t k = 0; k < inner->count; k++)
         parts[n++] = inner->u.nodes[k];
     for (uint32_t k = i + 1; k < list->count; k++)
         parts[n++] = list->u.nodes[k];
-    return nuc_insert_cat(g, node, parts, n, (uint32_t)dim);
+    return nuc_insert_cat(s->g, node, parts, n, (uint32_t)dim);
 }
 
 /* What is written into zeros is next to parts of a constant. */
-static bool are_real_zeros(const struct nuc_support *s, const struct nuc_node *node)
+static struct nuc_node *form_constant_zeros(const struct nuc_support *s, struct nuc_node *node)
 {
-    (void)s;
-    return node->vals[0].dtype == NUC_F32;
-}
-
-static struct nuc_node *to_constant_zeros(struct nuc_graph *g, struct nuc_node *node)
-{
-    return nuc_insert_filled(g, node, &node->vals[0], 0);
+    return node->vals[0].dtype == NUC_F32 ? nuc_insert_filled(s->g, node, &node->vals[0], 0) : NULL;
 }
 
 /* ---- unfold ---- */
 
-struct windows {
-    uint32_t dim;
-    int64_t count, size, step;
-};
-
-static struct windows windows_of(const struct nuc_node *unfold)
-{
-    int64_t dim = nuc_dim(unfold, NUC_ARG(UNFOLD, dimension), 0, nuc_input_meta(unfold, NUC_SELF)->rank);
-
-    return (struct windows){(uint32_t)dim, unfold->vals[0].sizes[dim], nuc_integer(unfold, NUC_ARG(UNFOLD, size), 1),
-                            nuc_integer(unfold, NUC_ARG(UNFOLD, step), 1)};
-}
-
-static bool is_unfold_to_join(const struct nuc_support *s, const struct nuc_node *node)
-{
-    if (!is_real(node) || nuc_input_meta(node, NUC_SELF)->rank == 0)
-        return false;
-    struct windows w = windows_of(node);
-    uint64_t calls = w.step == w.size ? 1 : (uint64_t)w.size * (w.step > 1 ? 2 : 1);
-    return w.size > 0 && w.step > 0 && nuc_can_view(s, node->vals[0].rank) && gains(s, node, calls, 1);
-}
-
 /* Windows next to each other are pieces; of others each place is a slice. */
-static struct nuc_node *to_joined_windows(struct nuc_graph *g, struct nuc_node *node)
+static struct nuc_node *form_joined_windows(const struct nuc_support *s, struct nuc_node *node)
 {
+    struct nuc_graph *g = s->g;
     struct nuc_node *value = nuc_operand(g, node, NUC_SELF);
-    struct windows w = windows_of(node);
     const uint32_t rank = node->vals[0].rank;
-    int64_t sizes[NUC_MAX_RANK], from = (int64_t)w.dim + 1, to = (int64_t)rank - 1;
+    int64_t size = nuc_integer(node, NUC_ARG(UNFOLD, size), 1), step = nuc_integer(node, NUC_ARG(UNFOLD, step), 1);
+    uint64_t calls = step == size ? 1 : (uint64_t)size * (step > 1 ? 2 : 1);
 
-    if (w.step == w.size) {
-        value = nuc_insert_pieces(g, node, nuc_insert_part(g, node, value, w.dim, 0, w.count * w.size), w.dim, w.size);
+    if (!is_real(node) || value->vals[0].rank == 0 || size <= 0 || step <= 0 || !nuc_can_view(s, rank) ||
+        !gains(s, node, calls, 1))
+        return NULL;
+    const uint32_t dim = (uint32_t)nuc_dim(node, NUC_ARG(UNFOLD, dimension), 0, value->vals[0].rank);
+    int64_t sizes[NUC_MAX_RANK], from = (int64_t)dim + 1, to = (int64_t)rank - 1, count = node->vals[0].sizes[dim];
+    if (step == size) {
+        value = nuc_insert_pieces(g, node, nuc_insert_part(g, node, value, dim, 0, count * size), dim, size);
         return nuc_insert_moved_dims(g, node, value, &from, &to, 1);
     }
-    struct nuc_node **parts = nuc_alloc_array(g->cx, (size_t)w.size, sizeof(struct nuc_node *));
+    struct nuc_node **parts = nuc_alloc_array(g->cx, (size_t)size, sizeof(struct nuc_node *));
     memcpy(sizes, node->vals[0].sizes, sizeof sizes);
     sizes[rank - 1] = 1;
-    for (int64_t i = 0; i < w.size; i++) {
-        parts[i] =
-            nuc_emit(g, node, NUC_OP_SLICE, node, NUC_ARGS(value, w.dim, i, i + (w.count - 1) * w.step + 1, w.step));
+    for (int64_t i = 0; i < size; i++) {
+        parts[i] = nuc_emit(g, node, NUC_OP_SLICE, node, NUC_ARGS(value, dim, i, i + (count - 1) * step + 1, step));
         parts[i] = nuc_insert_reshaped(g, node, parts[i], sizes, rank);
     }
-    return nuc_insert_joined(g, node, parts, (uint32_t)w.size, rank - 1);
+    return nuc_insert_joined(g, node, parts, (uint32_t)size, rank - 1);
 }
 
 /* ---- paddings ---- */
 
-static const char *mode_of(const struct nuc_node *pad)
+static bool has_mode(const struct nuc_node *pad, const char *name)
 {
     const struct nuc_arg *mode = nuc_arg_at(pad, NUC_ARG(PAD, mode));
 
-    return mode->kind == NUC_ARG_STRING ? mode->u.string : "constant";
-}
-
-static bool is_circular(const struct nuc_node *pad)
-{
-    return strcmp(mode_of(pad), "circular") == 0;
-}
-
-static bool is_mirrored(const struct nuc_node *pad)
-{
-    return strcmp(mode_of(pad), "reflect") == 0;
+    return strcmp(mode->kind == NUC_ARG_STRING ? mode->u.string : "constant", name) == 0;
 }
 
 /* Pairs from the last dimension on. */
@@ -621,44 +530,21 @@ static const struct nuc_arg *pairs_of(const struct nuc_node *pad)
     return ok ? pairs : NULL;
 }
 
-static uint64_t calls_of_pad(const struct nuc_node *pad, const struct nuc_arg *pairs)
+/*
+ * On the NPU a call for each part and dimension. On the CPU an index for each dimension; what goes round is written to
+ * each side of it, out of two slices and a copy.
+ */
+static bool gains_by_parts(const struct nuc_support *s, const struct nuc_node *pad, const struct nuc_arg *pairs)
 {
-    uint64_t calls = 0;
+    uint64_t calls = pairs->count / 2, operators = 0;
+    bool round = has_mode(pad, "circular");
 
     for (uint32_t i = 0; i < pairs->count; i++) {
         int64_t n = pairs->u.ints[i];
-        calls += n <= 0 ? 0 : 1 + (is_circular(pad) ? 0 : calls_of_times(n));
+        calls += n <= 0 ? 0 : 1 + (round ? 0 : calls_of_times(n));
+        operators += n <= 0 ? 0 : round ? 4 : i % 2 == 0 || pairs->u.ints[i - 1] <= 0;
     }
-    return calls + pairs->count / 2;
-}
-
-/* An index for each dimension; what goes round is written to each side of it, out of two slices and a copy. */
-static uint64_t cpu_operators_of_pad(const struct nuc_node *pad, const struct nuc_arg *pairs)
-{
-    uint64_t operators = 0;
-
-    for (uint32_t i = 0; i < pairs->count; i += 2) {
-        uint64_t sides = (pairs->u.ints[i] > 0 ? 1u : 0u) + (pairs->u.ints[i + 1] > 0 ? 1u : 0u);
-        operators += is_circular(pad) ? 4 * sides : sides > 0 ? 1u : 0u;
-    }
-    return operators;
-}
-
-static bool is_pad_to_join(const struct nuc_support *s, const struct nuc_node *node)
-{
-    const struct nuc_arg *pairs = pairs_of(node);
-
-    if (!is_real(node) || pairs == NULL)
-        return false;
-    if (strcmp(mode_of(node), "constant") == 0) {
-        for (uint32_t i = 0; i < pairs->count; i++) {
-            if (pairs->u.ints[i] < 0)
-                return true;
-        }
-        return false;
-    }
-    return (is_circular(node) || strcmp(mode_of(node), "replicate") == 0) &&
-           gains(s, node, calls_of_pad(node, pairs), cpu_operators_of_pad(node, pairs));
+    return gains(s, pad, calls, operators);
 }
 
 /* Places of which each is a slice, and so an instruction of the program: convolutions mirror few at each side. */
@@ -668,15 +554,9 @@ enum { MOST_MIRRORED = 32 };
  * Its kernels take an index, and copies in other dim orders around it, for each dimension, or write what goes round
  * piece by piece into an empty value; slices and concatenations are int8 in any order.
  */
-static bool is_pad_to_join_on_cpu(const struct nuc_support *s, const struct nuc_node *node)
+static bool gains_on_cpu(const struct nuc_support *s, const struct nuc_node *node, const struct nuc_arg *pairs)
 {
     const struct nuc_kernel_costs *c = &s->target->costs.int8;
-    const struct nuc_arg *pairs = pairs_of(node);
-
-    if (!is_real(node) || pairs == NULL || strcmp(mode_of(node), "constant") == 0)
-        return false;
-    if (is_circular(node))
-        return true;
     struct nuc_meta in = *nuc_input_meta(node, NUC_SELF), out = node->vals[0];
     in.dtype = out.dtype = NUC_I8;
     const struct nuc_kernel_call cat = {.op = NUC_OP_CAT, .in = &in, .out = &out, .written = 1, .read = 1},
@@ -690,7 +570,8 @@ static bool is_pad_to_join_on_cpu(const struct nuc_support *s, const struct nuc_
         parts += (uint64_t)nuc_at_least_0(pairs->u.ints[i]) * nuc_kernel_call_cycles(c, &slice);
         places += nuc_at_least_0(pairs->u.ints[i]);
     }
-    return (places <= MOST_MIRRORED || !is_mirrored(node)) && parts < pairs->count * nuc_kernel_call_cycles(c, &copy);
+    return (places <= MOST_MIRRORED || !has_mode(node, "reflect")) &&
+           parts < pairs->count * nuc_kernel_call_cycles(c, &copy);
 }
 
 /* Elements of the input that come before or after it in a dimension; returns how many parts they are. */
@@ -701,11 +582,11 @@ static uint32_t insert_border(struct nuc_graph *g, struct nuc_node *node, struct
 
     if (count <= 0)
         return 0;
-    if (is_circular(node)) {
+    if (has_mode(node, "circular")) {
         parts[0] = nuc_insert_part(g, node, value, dim, first, first + count);
         return 1;
     }
-    if (!is_mirrored(node)) {
+    if (!has_mode(node, "reflect")) {
         parts[0] = insert_times(g, node, nuc_insert_part(g, node, value, dim, edge, edge + 1), dim, count);
         return 1;
     }
@@ -729,22 +610,20 @@ static struct nuc_node *insert_around(struct nuc_graph *g, struct nuc_node *node
     return nuc_insert_joined(g, node, parts, n, dim);
 }
 
-static struct nuc_node *to_joined_pad(struct nuc_graph *g, struct nuc_node *node)
+static struct nuc_node *insert_joined_pad(struct nuc_graph *g, struct nuc_node *node, const struct nuc_arg *pairs)
 {
-    const struct nuc_arg *pairs = pairs_of(node);
     struct nuc_node *value = nuc_operand(g, node, NUC_SELF);
     int64_t pads[2 * NUC_MAX_RANK];
-    bool constant = strcmp(mode_of(node), "constant") == 0;
+    bool constant = has_mode(node, "constant"), round = has_mode(node, "circular");
 
     for (uint32_t i = 0; i < pairs->count; i += 2) {
         const int64_t *pair = &pairs->u.ints[i];
         uint32_t dim = node->vals[0].rank - 1u - i / 2;
-        bool round = is_circular(node); /* what is taken off does not come back around */
         int64_t off[2] = {nuc_at_least_0(-pair[0]), nuc_at_least_0(-pair[1])};
         if (!constant && !round)
             value = insert_around(g, node, value, dim, pair);
         value = nuc_insert_part(g, node, value, dim, off[0], value->vals[0].sizes[dim] - off[1]);
-        if (round)
+        if (round) /* what is taken off does not come back */
             value = insert_around(g, node, value, dim, pair);
         pads[i] = nuc_at_least_0(pair[0]);
         pads[i + 1] = nuc_at_least_0(pair[1]);
@@ -757,75 +636,76 @@ static struct nuc_node *to_joined_pad(struct nuc_graph *g, struct nuc_node *node
     return padded;
 }
 
+static struct nuc_node *form_joined_pad(const struct nuc_support *s, struct nuc_node *node)
+{
+    const struct nuc_arg *pairs = pairs_of(node);
+    bool joins = false;
+
+    if (!is_real(node) || pairs == NULL)
+        return NULL;
+    for (uint32_t i = 0; has_mode(node, "constant") && i < pairs->count; i++)
+        joins = joins || pairs->u.ints[i] < 0;
+    if (has_mode(node, "circular") || has_mode(node, "replicate"))
+        joins = gains_by_parts(s, node, pairs);
+    return joins ? insert_joined_pad(s->g, node, pairs) : NULL;
+}
+
+static struct nuc_node *form_joined_pad_on_cpu(const struct nuc_support *s, struct nuc_node *node)
+{
+    const struct nuc_arg *pairs = pairs_of(node);
+
+    if (!is_real(node) || pairs == NULL || has_mode(node, "constant") ||
+        (!has_mode(node, "circular") && !gains_on_cpu(s, node, pairs)))
+        return NULL;
+    return insert_joined_pad(s->g, node, pairs);
+}
+
 /* ---- copies ---- */
 
-static uint32_t format_argument(enum nuc_op op)
-{
-    switch ((int)op) {
-    case NUC_OP_TO_DTYPE:
-        return NUC_ARG(TO_DTYPE, memory_format);
-    case NUC_OP_TO_DTYPE_LAYOUT:
-        return NUC_ARG(TO_DTYPE_LAYOUT, memory_format);
-    case NUC_OP_CONTIGUOUS:
-        return NUC_ARG(CONTIGUOUS, memory_format);
-    default:
-        return NUC_ARG(CLONE, memory_format);
-    }
-}
-
-static bool is_contiguous_copy(const struct nuc_node *node)
-{
-    const struct nuc_arg *format = nuc_arg_at(node, format_argument(node->op));
-
-    return format->kind == NUC_ARG_MEMORY_FORMAT && format->u.memory_format == NUC_CONTIGUOUS_FORMAT;
-}
-
 /* Not what asks for the contiguous order, which the NPU's copy has, nor a value of its own for an output. */
-static bool is_droppable_copy(const struct nuc_support *s, const struct nuc_node *node)
+static struct nuc_node *form_copy_source(const struct nuc_support *s, struct nuc_node *node)
 {
-    (void)s;
-    return is_real(node) && node->vals[0].dtype == NUC_F32 && node->n_users > 0 && !nuc_feeds_output(node) &&
-           !is_contiguous_copy(node);
-}
+    const struct nuc_arg *format = nuc_arg_at(node, nuc_arg_named(node, "memory_format"));
+    bool is_contiguous = format->kind == NUC_ARG_MEMORY_FORMAT && format->u.memory_format == NUC_CONTIGUOUS_FORMAT;
 
-static struct nuc_node *to_copy_source(struct nuc_graph *g, struct nuc_node *node)
-{
-    return nuc_operand(g, node, NUC_SELF);
+    return is_real(node) && node->vals[0].dtype == NUC_F32 && node->n_users > 0 && !nuc_feeds_output(node) &&
+                   !is_contiguous
+               ? nuc_operand(s->g, node, NUC_SELF)
+               : NULL;
 }
 
 /* ---- the forms ---- */
 
 const struct nuc_npu_form nuc_move_forms[] = {
     /* cat of one value several times. */
-    {NUC_OPS(NUC_OP_CAT), to_fewer_copies, is_cat_of_copies},
+    {NUC_OPS(NUC_OP_CAT), form_fewer_copies},
     /* split and chunk of any kind: a slice for each part that is read. */
-    {NUC_OPS(NUC_OP_CHUNK, NUC_OP_SPLIT, NUC_OP_SPLIT_SIZES, NUC_OP_SPLIT_WITH_SIZES), to_slices_of_split,
-     is_split_to_slices},
+    {NUC_OPS(NUC_OP_CHUNK, NUC_OP_SPLIT, NUC_OP_SPLIT_SIZES, NUC_OP_SPLIT_WITH_SIZES), form_slices},
     /* index and index_select by constants, flip: paddings, runs of elements behind each other. */
-    {NUC_OPS(NUC_OP_INDEX), to_bent_pad, is_bent},
-    {NUC_OPS(NUC_OP_INDEX, NUC_OP_INDEX_SELECT, NUC_OP_FLIP), to_runs, is_taken_in_runs},
+    {NUC_OPS(NUC_OP_INDEX), form_bent_pad},
+    {NUC_OPS(NUC_OP_INDEX, NUC_OP_INDEX_SELECT), form_runs},
+    {NUC_OPS(NUC_OP_FLIP), form_flip},
     /* slice_scatter: what is written between what stays; zeros it is written into are a constant. */
-    {NUC_OPS(NUC_OP_ZEROS), to_constant_zeros, are_real_zeros},
-    {NUC_OPS(NUC_OP_SLICE_SCATTER), to_joined_slices, is_scatter_to_join},
+    {NUC_OPS(NUC_OP_ZEROS), form_constant_zeros},
+    {NUC_OPS(NUC_OP_SLICE_SCATTER), form_joined_slices},
     /* What is written in pieces, and parts of that. */
-    {NUC_OPS(NUC_OP_SLICE), to_part_of_cat, is_part_of_cat},
-    {NUC_OPS(NUC_OP_SLICE), to_one_part, is_part_of_part},
-    {NUC_OPS(NUC_OP_CAT), to_flat_cat, is_cat_of_cats},
+    {NUC_OPS(NUC_OP_SLICE), form_part_of_cat},
+    {NUC_OPS(NUC_OP_SLICE), form_one_part},
+    {NUC_OPS(NUC_OP_CAT), form_flat_cat},
     /* Paddings that take values off, repeat those at the edges, or go round. */
-    {NUC_OPS(NUC_OP_PAD), to_joined_pad, is_pad_to_join},
+    {NUC_OPS(NUC_OP_PAD), form_joined_pad},
     /* unfold: pieces, or a slice for each place of a window. */
-    {NUC_OPS(NUC_OP_UNFOLD), to_joined_windows, is_unfold_to_join},
+    {NUC_OPS(NUC_OP_UNFOLD), form_joined_windows},
     /* Copies, in another dim order or none, and casts to the type there is: what the outputs of the model have is
      * restored afterwards. */
-    {NUC_OPS(NUC_OP_TO_DTYPE, NUC_OP_TO_DTYPE_LAYOUT, NUC_OP_CLONE, NUC_OP_CONTIGUOUS), to_copy_source,
-     is_droppable_copy},
-    {.build = NULL},
+    {NUC_OPS(NUC_OP_TO_DTYPE, NUC_OP_TO_DTYPE_LAYOUT, NUC_OP_CLONE, NUC_OP_CONTIGUOUS), form_copy_source},
+    {.form = NULL},
 };
 
 const struct nuc_npu_form nuc_cpu_move_forms[] = {
-    {NUC_OPS(NUC_OP_INDEX), to_bent_pad, is_bent},
-    {NUC_OPS(NUC_OP_SLICE), to_part_of_cat, is_part_of_cat},
-    {NUC_OPS(NUC_OP_CAT), to_flat_cat, is_cat_of_cats},
-    {NUC_OPS(NUC_OP_PAD), to_joined_pad, is_pad_to_join_on_cpu},
-    {.build = NULL},
+    {NUC_OPS(NUC_OP_INDEX), form_bent_pad},
+    {NUC_OPS(NUC_OP_SLICE), form_part_of_cat},
+    {NUC_OPS(NUC_OP_CAT), form_flat_cat},
+    {NUC_OPS(NUC_OP_PAD), form_joined_pad_on_cpu},
+    {.form = NULL},
 };

@@ -877,9 +877,16 @@ bool nuc_has_npu_norm(const struct nuc_support *s, const struct nuc_node *node)
     return form_of(s, node) != NULL;
 }
 
-struct nuc_node *nuc_to_npu_norm(const struct nuc_support *s, struct nuc_node *node)
+static struct nuc_node *form_norm(const struct nuc_support *s, struct nuc_node *node)
 {
     const struct norm_form *form = form_of(s, node);
 
     return form != NULL ? form->build(s, node) : NULL;
 }
+
+const struct nuc_npu_form nuc_norm_forms[] = {
+    {NUC_OPS(NUC_OP_LAYER_NORM, NUC_OP_RMS_NORM, NUC_OP_GROUP_NORM, NUC_OP_SUM, NUC_OP_SUM_DIM, NUC_OP_MEAN_DIM,
+             NUC_OP_SQRT, NUC_OP_VAR, NUC_OP_DIV),
+     form_norm},
+    {.form = NULL},
+};

@@ -108,15 +108,6 @@ static struct nuc_node *padding_of(const struct nuc_node *layer, int64_t *count)
     return pad;
 }
 
-static bool is_layer_of_padded(const struct nuc_support *s, const struct nuc_node *node)
-{
-    const struct nuc_node *x = nuc_arg_node(node, NUC_SELF);
-    int64_t count;
-
-    return is_layer(node) && x != NULL && x->n_users == 1 && padding_of(node, &count) != NULL &&
-           saves(s, node, count, 2 * nuc_estimate_move(s->target, (uint64_t)(rows(node) * width(node))));
-}
-
 /* What the layer makes of a row of one value. */
 static float *padded_row(struct nuc_graph *g, const struct nuc_node *layer, double value)
 {
@@ -150,14 +141,18 @@ static struct nuc_node *repeated(struct nuc_graph *g, struct nuc_node *node, con
     return nuc_insert_floats(g, node, values, m.sizes, m.rank);
 }
 
-static struct nuc_node *to_padded_layer(struct nuc_graph *g, struct nuc_node *node)
+static struct nuc_node *form_padded_layer(const struct nuc_support *s, struct nuc_node *node)
 {
+    struct nuc_graph *g = s->g;
+    const struct nuc_node *x = nuc_arg_node(node, NUC_SELF);
     int64_t count;
-    struct nuc_node *pad = padding_of(node, &count);
+    struct nuc_node *pad = is_layer(node) && x != NULL && x->n_users == 1 ? padding_of(node, &count) : NULL;
+
+    if (pad == NULL || !saves(s, node, count, 2 * nuc_estimate_move(s->target, (uint64_t)(rows(node) * width(node)))))
+        return NULL;
     const struct nuc_arg *pairs = nuc_arg_at(pad, NUC_ARG(PAD, pad));
     const float *row = padded_row(g, node, nuc_scalar(pad, NUC_ARG(PAD, value), 0.0));
     struct nuc_node *value = nuc_emit_like(g, node, node, NUC_ARGS(nuc_operand(g, pad, NUC_SELF)));
-
     for (uint32_t i = 2; i < pairs->count; i += 2) {
         uint32_t dim = pad->vals[0].rank - 1u - i / 2, n = 0;
         const int64_t *pair = &pairs->u.ints[i];
@@ -250,33 +245,32 @@ static struct known_rows known_rows_of(struct nuc_graph *g, struct nuc_node *nod
     return k;
 }
 
-/*
- * Where a CPU takes longer for the rows that are known than for a copy of each run. An NPU takes less, and rounds them:
- * those of a token of classes have few steps in the range of the others.
- */
-static bool is_norm_of_known(const struct nuc_support *s, const struct nuc_node *node)
+/* Whether a CPU takes longer for the rows that are known than for a copy of each run. */
+static bool saves_rows(const struct nuc_support *s, const struct nuc_node *norm, const struct known_rows *k)
 {
-    const struct nuc_node *x = nuc_arg_node(node, NUC_SELF);
+    if (k->count == 0 || k->count == k->size)
+        return false;
+    uint64_t copy = nuc_estimate_move(s->target, (uint64_t)(nuc_elements(&norm->vals[0]) / k->runs));
+    return nuc_estimate_cpu(s->target, norm, false) * (uint64_t)k->count / (uint64_t)k->size > (uint64_t)k->runs * copy;
+}
+
+/*
+ * What the norm makes of those that are not known, between what it makes of the others. An NPU takes less for these,
+ * and rounds them: those of a token of classes have few steps in the range of the others.
+ */
+static struct nuc_node *form_norm_of_unknown(const struct nuc_support *s, struct nuc_node *node)
+{
+    struct nuc_graph *g = s->g;
+    struct nuc_node *x = nuc_arg_node(node, NUC_SELF), *rest, *all;
 
     if (!nuc_is_float_value(node) || !nuc_is_float_value(x) || x->vals[0].rank != node->vals[0].rank ||
         !joins_constants(x, DEEPEST))
-        return false;
-    struct known_rows k = known_rows_of(s->g, nuc_find_node(s->g, node->name));
-    uint64_t copies =
-        k.count > 0 ? (uint64_t)k.runs * nuc_estimate_move(s->target, (uint64_t)(nuc_elements(&x->vals[0]) / k.runs))
-                    : 0;
-    return k.count > 0 && k.count < k.size &&
-           nuc_estimate_cpu(s->target, node, false) * (uint64_t)k.count / (uint64_t)k.size > copies;
-}
-
-/* What the norm makes of those that are not known, between what it makes of the others. */
-static struct nuc_node *to_norm_of_unknown(struct nuc_graph *g, struct nuc_node *node)
-{
-    struct known_rows k = known_rows_of(g, node);
-    struct nuc_node *x = nuc_operand(g, node, NUC_SELF), *rest, *all;
+        return NULL;
+    const struct known_rows k = known_rows_of(g, node);
+    if (!saves_rows(s, node, &k))
+        return NULL;
     struct nuc_node **parts = nuc_alloc_array(g->cx, (size_t)k.runs, sizeof(struct nuc_node *));
     int64_t *at = nuc_alloc_array(g->cx, (size_t)k.size, sizeof *at), n = 0;
-
     for (int64_t i = 0; i < k.size; i++) {
         at[n] = i;
         n += !k.known[i];
@@ -308,39 +302,35 @@ static bool is_normalized(const struct nuc_node *x, unsigned depth)
     return found;
 }
 
-/* A concatenation with a constant, as of the tokens of classes, and a constant that has all of its rows. */
-static bool is_sum_of_known(const struct nuc_support *s, const struct nuc_node *node)
+/*
+ * A concatenation with a constant, as of the tokens of classes, and a constant that has all of its rows, as the
+ * concatenation of sums, those of constants computed.
+ */
+static struct nuc_node *form_sums_of_parts(const struct nuc_support *s, struct nuc_node *node)
 {
-    const struct nuc_node *x = nuc_arg_node(node, NUC_SELF), *other = nuc_arg_node(node, NUC_OTHER);
-
-    (void)s;
-    if (!nuc_is_float_value(node) || node->in_place || !nuc_is_float_value(x) || x->op != NUC_OP_CAT ||
-        nuc_is_written(x) || !nuc_is_static_float(other) || !nuc_same_sizes(&other->vals[0], &node->vals[0]) ||
-        !nuc_same_sizes(&x->vals[0], &node->vals[0]) || !is_normalized(node, DEEPEST))
-        return false;
-    const struct nuc_arg *list = nuc_arg_at(x, NUC_ARG(CAT, tensors));
+    struct nuc_graph *g = s->g;
+    struct nuc_node *x = nuc_arg_node(node, NUC_SELF), *other = nuc_arg_node(node, NUC_OTHER);
     uint32_t n_static = 0;
+
+    if (!nuc_is_float_value(node) || !nuc_is_float_value(x) || x->op != NUC_OP_CAT || nuc_is_written(x) ||
+        !nuc_is_static_float(other) || !nuc_same_sizes(&other->vals[0], &node->vals[0]) ||
+        !nuc_same_sizes(&x->vals[0], &node->vals[0]) || !is_normalized(node, DEEPEST))
+        return NULL;
+    const struct nuc_arg *list = nuc_arg_at(x, NUC_ARG(CAT, tensors));
     for (uint32_t i = 0; i < list->count; i++) {
         if (nuc_is_written(list->u.nodes[i]))
-            return false;
+            return NULL;
         n_static += nuc_is_static_float(list->u.nodes[i]);
     }
-    return n_static > 0 && n_static < list->count;
-}
-
-/* The concatenation of sums, those of constants computed. */
-static struct nuc_node *to_sums_of_parts(struct nuc_graph *g, struct nuc_node *node)
-{
-    struct nuc_node *x = nuc_operand(g, node, NUC_SELF);
-    const struct nuc_arg *list = nuc_arg_at(x, NUC_ARG(CAT, tensors));
+    if (n_static == 0 || n_static == list->count)
+        return NULL;
     uint32_t dim = (uint32_t)nuc_dim(x, NUC_ARG(CAT, dim), 0, x->vals[0].rank);
     struct nuc_node **parts = nuc_alloc_array(g->cx, list->count, sizeof(struct nuc_node *));
     int64_t start = 0;
-
     for (uint32_t i = 0; i < list->count; i++) {
-        struct nuc_node *part = list->u.nodes[i], *rest = nuc_operand(g, node, NUC_OTHER);
+        struct nuc_node *part = list->u.nodes[i], *rest;
         int64_t n = part->vals[0].sizes[dim];
-        rest = nuc_insert_known(g, node, nuc_insert_part(g, node, rest, dim, start, start + n));
+        rest = nuc_insert_known(g, node, nuc_insert_part(g, node, other, dim, start, start + n));
         parts[i] = nuc_emit_like(g, node, node, NUC_ARGS(part, rest));
         parts[i] = nuc_is_static(part) ? nuc_insert_known(g, node, parts[i]) : parts[i];
         start += n;
@@ -351,8 +341,8 @@ static struct nuc_node *to_sums_of_parts(struct nuc_graph *g, struct nuc_node *n
 /* ---- the forms ---- */
 
 const struct nuc_npu_form nuc_row_forms[] = {
-    {NUC_OPS(NUC_OP_LINEAR), to_padded_layer, is_layer_of_padded},
-    {NUC_OPS(NUC_OP_ADD), to_sums_of_parts, is_sum_of_known},
-    {NUC_OPS(NUC_OP_LAYER_NORM, NUC_OP_RMS_NORM), to_norm_of_unknown, is_norm_of_known},
-    {.build = NULL},
+    {NUC_OPS(NUC_OP_LINEAR), form_padded_layer},
+    {NUC_OPS(NUC_OP_ADD), form_sums_of_parts},
+    {NUC_OPS(NUC_OP_LAYER_NORM, NUC_OP_RMS_NORM), form_norm_of_unknown},
+    {.form = NULL},
 };

@@ -57,20 +57,22 @@ static struct nuc_node *in_three_dims(struct nuc_graph *g, struct nuc_node *node
 }
 
 /* exp(x - greatest) (sum of these)^-1 */
-static struct nuc_node *to_parts(struct nuc_graph *g, struct nuc_node *node)
+static struct nuc_node *form_parts(const struct nuc_support *s, struct nuc_node *node)
 {
+    if (!nuc_has_npu_softmax(s, node))
+        return NULL;
+    struct nuc_graph *g = s->g;
     const struct nuc_meta *m = &node->vals[0];
     int64_t dim = nuc_dim(node, NUC_ARG(SOFTMAX, dim), -1, m->rank);
     struct nuc_node *x = in_three_dims(g, node, nuc_operand(g, node, NUC_SELF), &dim);
     struct nuc_node *greatest = of_rows(g, node, NUC_OP_AMAX, x, &dim);
     struct nuc_node *e = nuc_insert_unary(g, node, NUC_OP_EXP, nuc_insert_binary(g, node, NUC_OP_SUB, x, greatest));
     struct nuc_node *sum = of_rows(g, node, NUC_OP_SUM_DIM, e, &dim);
-
     struct nuc_node *y = nuc_insert_binary(g, node, NUC_OP_MUL, e, nuc_insert_power(g, node, sum, -1));
     return nuc_insert_reshaped(g, node, y, m->sizes, m->rank);
 }
 
 const struct nuc_npu_form nuc_softmax_forms[] = {
-    {NUC_OPS(NUC_OP_SOFTMAX), to_parts, nuc_has_npu_softmax},
-    {.build = NULL},
+    {NUC_OPS(NUC_OP_SOFTMAX), form_parts},
+    {.form = NULL},
 };

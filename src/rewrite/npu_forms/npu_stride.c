@@ -137,13 +137,15 @@ static int phase_dim(const struct phases *p, uint32_t dim)
     return -1;
 }
 
-static struct nuc_node *to_permuted_phases(struct nuc_graph *g, struct nuc_node *node)
+static struct nuc_node *form_permuted_phases(const struct nuc_support *s, struct nuc_node *node)
 {
+    if (!is_cat_of_phases(s, node))
+        return NULL;
+    struct nuc_graph *g = s->g;
     struct phases p = phases_of(node);
     const struct nuc_meta *m = &p.root->vals[0];
     int64_t joined = nuc_dim(node, NUC_ARG(CAT, dim), 0, m->rank), sizes[NUC_MAX_RANK], dims[NUC_MAX_RANK];
     uint32_t whole[NUC_MAX_RANK], piece[2] = {0, 0}, rank = 0, n = 0;
-
     for (uint32_t d = 0; d < m->rank; d++) {
         int i = phase_dim(&p, d);
         whole[d] = rank;
@@ -182,15 +184,6 @@ static bool is_open(const struct nuc_node *slice)
     return nuc_arg_at(slice, NUC_ARG(SLICE, start))->kind != NUC_ARG_INT ||
            nuc_arg_at(slice, NUC_ARG(SLICE, end))->kind != NUC_ARG_INT ||
            nuc_arg_at(slice, NUC_ARG(SLICE, step))->given;
-}
-
-static bool is_slice_to_rewrite(const struct nuc_support *s, const struct nuc_node *node)
-{
-    if (!is_slice(node) || node->vals[0].dtype != NUC_F32)
-        return false;
-    struct strided at = strided_of(node);
-    bool steps = has_step(&at);
-    return steps ? !is_taken_up(s, node) && nuc_can_view(s, at.rank + 1) : is_open(node);
 }
 
 /* Height and width of an image, or the length of a row, and nothing else is stepped through. */
@@ -256,12 +249,17 @@ static struct nuc_node *insert_taken_of_pieces(struct nuc_graph *g, struct nuc_n
     return nuc_insert_reshaped(g, node, value, m.sizes, m.rank);
 }
 
-static struct nuc_node *to_plain_slices(struct nuc_graph *g, struct nuc_node *node)
+static struct nuc_node *form_plain_slices(const struct nuc_support *support, struct nuc_node *node)
 {
-    struct strided s = strided_of(node);
+    struct nuc_graph *g = support->g;
+
+    if (!is_slice(node) || node->vals[0].dtype != NUC_F32)
+        return NULL;
+    const struct strided s = strided_of(node);
+    if (has_step(&s) ? is_taken_up(support, node) || !nuc_can_view(support, s.rank + 1) : !is_open(node))
+        return NULL;
     struct nuc_node *value = s.root;
     bool pooled = steps_through_pixels(&s);
-
     for (uint32_t d = 0; d < s.rank; d++) {
         int64_t last = s.start[d] + (s.count[d] - 1) * (is_stepped(&s, d) ? s.step[d] : 1);
         /*
@@ -285,8 +283,8 @@ static struct nuc_node *to_plain_slices(struct nuc_graph *g, struct nuc_node *no
 
 const struct nuc_npu_form nuc_stride_forms[] = {
     /* A slice with a step, or one whose start or end is left open. */
-    {NUC_OPS(NUC_OP_SLICE), to_plain_slices, is_slice_to_rewrite},
+    {NUC_OPS(NUC_OP_SLICE), form_plain_slices},
     /* A concatenation of all phases of a tensor: every n-th element along some dimensions, from each start. */
-    {NUC_OPS(NUC_OP_CAT), to_permuted_phases, is_cat_of_phases},
-    {.build = NULL},
+    {NUC_OPS(NUC_OP_CAT), form_permuted_phases},
+    {.form = NULL},
 };

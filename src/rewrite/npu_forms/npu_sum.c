@@ -116,21 +116,6 @@ static int64_t channels_of(const struct reduction *r)
     return r->by_channel && !r->is_image ? r->input[3] : r->input[1];
 }
 
-static struct nuc_node *form_sum(struct nuc_graph *g, struct nuc_node *node)
-{
-    struct reduction r;
-
-    read_reduction(node, &r);
-    int64_t channels = channels_of(&r);
-    const int64_t sizes[] = {r.by_channel ? channels : 1, r.by_channel ? 1 : channels, r.kernel[0], r.kernel[1]};
-    struct nuc_meta meta = nuc_meta_make(NUC_F32, sizes, 4);
-    struct nuc_node *input = insert_input(g, node, &r);
-    struct nuc_node *weight = nuc_insert_filled(g, node, &meta, r.weight);
-    struct nuc_node *conv = nuc_emit(g, node, NUC_OP_CONV2D, node,
-                                     NUC_ARGS(input, weight, NULL, NULL, NULL, NULL, r.by_channel ? channels : 1));
-    return nuc_insert_reshaped(g, node, conv, node->vals[0].sizes, node->vals[0].rank);
-}
-
 /* Weights of the same value are still stored one by one; a running sum has as many as the square of its length. */
 #define MAX_WEIGHTS ((int64_t)1 << 14)
 #define MAX_SCAN 256
@@ -207,11 +192,17 @@ static bool is_reduction(const struct nuc_support *s, const struct nuc_node *nod
                         : is_quantized(s, origin) && is_made(origin);
 }
 
-static bool form_sum_applies(const struct nuc_support *s, const struct nuc_node *node)
+/* In one kernel. */
+static struct nuc_node *insert_whole(struct nuc_graph *g, struct nuc_node *node, const struct reduction *r)
 {
-    struct reduction r;
+    const int64_t channels = channels_of(r);
+    const int64_t sizes[] = {r->by_channel ? channels : 1, r->by_channel ? 1 : channels, r->kernel[0], r->kernel[1]};
+    struct nuc_meta meta = nuc_meta_make(NUC_F32, sizes, 4);
+    struct nuc_node *input = insert_input(g, node, r);
 
-    return is_reduction(s, node, &r) && takes_kernel(s->target, r.kernel[0], r.kernel[1], channels_of(&r));
+    return nuc_emit(g, node, NUC_OP_CONV2D, node,
+                    NUC_ARGS(input, nuc_insert_filled(g, node, &meta, r->weight), NULL, NULL, NULL, NULL,
+                             r->by_channel ? channels : 1));
 }
 
 /* ---- sums of more than one kernel has ---- */
@@ -239,44 +230,49 @@ static int64_t part_of(int64_t count, int64_t parts)
 }
 
 /* A sum in the steps of its values saturates; a mean only loses some, and gets no more weights than in one kernel. */
-static bool form_sum_in_parts_applies(const struct nuc_support *s, const struct nuc_node *node)
+static bool has_parts(const struct nuc_support *s, const struct nuc_node *node, const struct reduction *r)
 {
-    const struct nuc_target *t = s->target;
-    struct reduction r;
+    int64_t channels = channels_of(r), parts = r->is_image ? r->kernel[1] : parts_of(r->kernel[0]);
+    int64_t part = r->is_image ? r->kernel[0] : part_of(r->kernel[0], parts);
+    bool has_two = r->is_image ? !r->is_row && parts > 1 && part > 1 : r->by_channel;
 
-    if (!is_reduction(s, node, &r) || takes_kernel(t, r.kernel[0], r.kernel[1], channels_of(&r)))
-        return false;
-    int64_t channels = channels_of(&r), parts = r.is_image ? r.kernel[1] : parts_of(r.kernel[0]);
-    int64_t part = r.is_image ? r.kernel[0] : part_of(r.kernel[0], parts);
-    bool has_two = r.is_image ? !r.is_row && parts > 1 && part > 1 : r.by_channel;
-    return has_two && takes_kernel(t, r.is_image ? 1 : parts, r.is_image ? parts : 1, channels) &&
-           takes_kernel(t, part, 1, channels) && (is_sum(node) || (parts + part) * channels <= MAX_WEIGHTS);
+    return has_two && takes_kernel(s->target, r->is_image ? 1 : parts, r->is_image ? parts : 1, channels) &&
+           takes_kernel(s->target, part, 1, channels) && (is_sum(node) || (parts + part) * channels <= MAX_WEIGHTS);
 }
 
 /* Of an image the columns, then the rows; else as many values as have a kernel, then the sums of these. */
-static struct nuc_node *form_sum_in_parts(struct nuc_graph *g, struct nuc_node *node)
+static struct nuc_node *insert_in_parts(struct nuc_graph *g, struct nuc_node *node, const struct reduction *r)
 {
     static const int64_t columns = 3, rest[] = {1, 2}, rows = 1;
     struct nuc_node *value = nuc_operand(g, node, NUC_SELF);
-    struct reduction r;
 
-    read_reduction(node, &r);
-    if (r.is_image) {
+    if (r->is_image) {
         value = nuc_insert_sum(g, node, value, &columns, 1, true);
-        value = nuc_insert_sum(g, node, value, r.by_channel ? rest + 1 : rest, r.by_channel ? 1 : 2, true);
+        value = nuc_insert_sum(g, node, value, r->by_channel ? rest + 1 : rest, r->by_channel ? 1 : 2, true);
     } else {
-        int64_t parts = parts_of(r.kernel[0]), part = part_of(r.kernel[0], parts);
-        const int64_t all[] = {r.input[0], r.kernel[0], r.input[3]}, by_part[] = {r.input[0] * parts, part, r.input[3]};
-        const int64_t sums[] = {r.input[0], parts, r.input[3]}, zeros[] = {0, 0, 0, parts * part - r.kernel[0]};
+        const int64_t count = r->kernel[0], parts = parts_of(count), part = part_of(count, parts);
+        const int64_t all[] = {r->input[0], count, r->input[3]}, by_part[] = {r->input[0] * parts, part, r->input[3]};
+        const int64_t sums[] = {r->input[0], parts, r->input[3]}, zeros[] = {0, 0, 0, parts * part - count};
         value = nuc_insert_reshaped(g, node, value, all, 3);
         if (zeros[3] > 0)
             value = nuc_insert_padded(g, node, value, zeros, 4);
         value = nuc_insert_sum(g, node, nuc_insert_reshaped(g, node, value, by_part, 3), &rows, 1, true);
         value = nuc_insert_sum(g, node, nuc_insert_reshaped(g, node, value, sums, 3), &rows, 1, true);
     }
-    if (!is_sum(node))
-        value = nuc_insert_with_number(g, node, NUC_OP_MUL, value, r.weight);
-    return nuc_insert_reshaped(g, node, value, node->vals[0].sizes, node->vals[0].rank);
+    return is_sum(node) ? value : nuc_insert_with_number(g, node, NUC_OP_MUL, value, r->weight);
+}
+
+static struct nuc_node *form_sum(const struct nuc_support *s, struct nuc_node *node)
+{
+    struct reduction r;
+
+    if (!is_reduction(s, node, &r))
+        return NULL;
+    bool fits = takes_kernel(s->target, r.kernel[0], r.kernel[1], channels_of(&r));
+    if (!fits && !has_parts(s, node, &r))
+        return NULL;
+    struct nuc_node *value = fits ? insert_whole(s->g, node, &r) : insert_in_parts(s->g, node, &r);
+    return nuc_insert_reshaped(s->g, node, value, node->vals[0].sizes, node->vals[0].rank);
 }
 
 /* ---- sums of products with constants ---- */
@@ -337,11 +333,14 @@ static double factor_at(const struct weighted *w, const float *factors, int64_t 
     return (double)factors[at];
 }
 
-static struct nuc_node *form_weighted_sum(struct nuc_graph *g, struct nuc_node *node)
+static struct nuc_node *form_weighted_sum(const struct nuc_support *s, struct nuc_node *node)
 {
+    struct nuc_graph *g = s->g;
     struct weighted w;
 
-    read_weighted(node, &w);
+    if (!read_weighted(node, &w) || nuc_elements(&w.x->vals[0]) == 0 || !is_quantized(s, origin_of(w.x)) ||
+        w.inputs / w.summed > MAX_WEIGHTS / w.inputs || w.inputs > s->target->max_mac_buffer - s->target->num_macs)
+        return NULL;
     int64_t outputs = w.inputs / w.summed;
     const int64_t rows[] = {w.rows, w.inputs}, sizes[] = {outputs, w.inputs};
     const float *factors = nuc_const_contiguous(g, w.c);
@@ -355,63 +354,40 @@ static struct nuc_node *form_weighted_sum(struct nuc_graph *g, struct nuc_node *
     return nuc_insert_reshaped(g, node, linear, node->vals[0].sizes, node->vals[0].rank);
 }
 
-static bool form_weighted_sum_applies(const struct nuc_support *s, const struct nuc_node *node)
-{
-    struct weighted w;
-
-    return read_weighted(node, &w) && nuc_elements(&w.x->vals[0]) > 0 && is_quantized(s, origin_of(w.x)) &&
-           w.inputs / w.summed <= MAX_WEIGHTS / w.inputs && w.inputs <= s->target->max_mac_buffer - s->target->num_macs;
-}
-
 /* ---- running sums ---- */
 
-/* [outer, count, inner]: along the dimension in the middle. */
-struct scan {
-    int64_t outer, count, inner;
-};
-
-static struct scan scan_of(const struct nuc_node *node)
-{
-    const struct nuc_meta *m = nuc_input_meta(node, NUC_SELF);
-    uint32_t dim = (uint32_t)nuc_dim(node, NUC_ARG(CUMSUM, dim), 0, m->rank);
-
-    return (struct scan){nuc_elements_between(m, 0, dim), m->sizes[dim], nuc_elements_between(m, dim + 1, m->rank)};
-}
-
-/* The elements are channels: each result is the sum of those up to its own. */
-static struct nuc_node *form_cumsum(struct nuc_graph *g, struct nuc_node *node)
-{
-    struct scan c = scan_of(node);
-    const int64_t image[] = {c.outer, c.count, c.inner, 1}, sizes[] = {c.count, c.count, 1, 1};
-    float *ones = nuc_alloc_array(g->cx, (size_t)(c.count * c.count), sizeof *ones);
-
-    for (int64_t o = 0; o < c.count; o++) {
-        for (int64_t i = 0; i <= o; i++)
-            ones[o * c.count + i] = 1.0f;
-    }
-    struct nuc_node *value = nuc_insert_reshaped(g, node, nuc_operand(g, node, NUC_SELF), image, 4);
-    struct nuc_node *weight = nuc_insert_floats(g, node, ones, sizes, 4);
-    struct nuc_node *conv = nuc_emit(g, node, NUC_OP_CONV2D, node, NUC_ARGS(value, weight));
-    return nuc_insert_reshaped(g, node, conv, node->vals[0].sizes, node->vals[0].rank);
-}
-
-/* Two copies beside the product, against the CPU, which has it in float alone, and the way there and back. */
-static bool form_cumsum_applies(const struct nuc_support *s, const struct nuc_node *node)
+/*
+ * The elements are channels: each result is the sum of those up to its own. Two copies beside the product, against the
+ * CPU, which has it in float alone, and the way there and back.
+ */
+static struct nuc_node *form_cumsum(const struct nuc_support *s, struct nuc_node *node)
 {
     const struct nuc_kernel_costs *c = &s->target->costs.int8;
-    const struct nuc_node *input = nuc_arg_node(node, NUC_SELF);
-    uint64_t elements = (uint64_t)nuc_elements(&node->vals[0]);
+    struct nuc_node *input = nuc_operand(s->g, node, NUC_SELF);
+    const struct nuc_meta *m = &input->vals[0];
+    const uint64_t elements = (uint64_t)nuc_elements(&node->vals[0]);
 
-    if (elements == 0 || input->vals[0].rank == 0 || input->vals[0].dtype != NUC_F32 ||
-        node->vals[0].dtype != NUC_F32 || !is_quantized(s, origin_of(input)))
-        return false;
-    struct scan scan = scan_of(node);
-    if (scan.count > s->target->max_mac_buffer - s->target->num_macs || scan.count > MAX_SCAN)
-        return false;
-    uint64_t rows = (uint64_t)(scan.outer * scan.inner), count = (uint64_t)scan.count;
-    uint64_t npu = nuc_estimate_product(s->target, rows, count, count) + 2 * nuc_estimate_move(s->target, elements);
+    if (elements == 0 || m->rank == 0 || m->dtype != NUC_F32 || node->vals[0].dtype != NUC_F32 ||
+        !is_quantized(s, origin_of(input)))
+        return NULL;
+    const uint32_t dim = (uint32_t)nuc_dim(node, NUC_ARG(CUMSUM, dim), 0, m->rank);
+    const int64_t n = m->sizes[dim],
+                  image[] = {nuc_elements_between(m, 0, dim), n, nuc_elements_between(m, dim + 1, m->rank), 1};
+    const int64_t sizes[] = {n, n, 1, 1};
+    if (n > s->target->max_mac_buffer - s->target->num_macs || n > MAX_SCAN)
+        return NULL;
+    uint64_t npu = nuc_estimate_product(s->target, (uint64_t)(image[0] * image[2]), (uint64_t)n, (uint64_t)n) +
+                   2 * nuc_estimate_move(s->target, elements);
     uint64_t cpu = nuc_estimate_cpu(s->target, node, true) + s->target->costs.npu_call;
-    return npu < cpu + nuc_cpu_cycles(c, 2 * (double)elements, c->element);
+    if (npu >= cpu + nuc_cpu_cycles(c, 2 * (double)elements, c->element))
+        return NULL;
+    float *ones = nuc_alloc_array(s->g->cx, (size_t)(n * n), sizeof *ones);
+    for (int64_t i = 0; i < n * n; i++)
+        ones[i] = i % n <= i / n ? 1.0f : 0.0f;
+    struct nuc_node *value = nuc_insert_reshaped(s->g, node, input, image, 4);
+    struct nuc_node *weight = nuc_insert_floats(s->g, node, ones, sizes, 4);
+    value = nuc_emit(s->g, node, NUC_OP_CONV2D, node, NUC_ARGS(value, weight));
+    return nuc_insert_reshaped(s->g, node, value, node->vals[0].sizes, node->vals[0].rank);
 }
 
 /* ---- the forms ---- */
@@ -421,12 +397,10 @@ const struct nuc_npu_form nuc_sum_forms[] = {
      * sum or mean along the last dimensions of x times a constant, a product that nothing else reads: a linear layer,
      * which rounds once.
      */
-    {NUC_OPS(NUC_OP_SUM, NUC_OP_SUM_DIM, NUC_OP_MEAN_DIM), form_weighted_sum, form_weighted_sum_applies},
+    {NUC_OPS(NUC_OP_SUM, NUC_OP_SUM_DIM, NUC_OP_MEAN_DIM), form_weighted_sum},
     /* sum, sum.dim_IntList, mean.dim, adaptive_avg_pool2d to one pixel. */
-    {NUC_OPS(NUC_OP_SUM, NUC_OP_SUM_DIM, NUC_OP_MEAN_DIM, NUC_OP_ADAPTIVE_AVG_POOL2D), form_sum, form_sum_applies},
-    {NUC_OPS(NUC_OP_SUM, NUC_OP_SUM_DIM, NUC_OP_MEAN_DIM, NUC_OP_ADAPTIVE_AVG_POOL2D), form_sum_in_parts,
-     form_sum_in_parts_applies},
+    {NUC_OPS(NUC_OP_SUM, NUC_OP_SUM_DIM, NUC_OP_MEAN_DIM, NUC_OP_ADAPTIVE_AVG_POOL2D), form_sum},
     /* cumsum */
-    {NUC_OPS(NUC_OP_CUMSUM), form_cumsum, form_cumsum_applies},
-    {.build = NULL},
+    {NUC_OPS(NUC_OP_CUMSUM), form_cumsum},
+    {.form = NULL},
 };

@@ -143,17 +143,19 @@ static struct nuc_node *insert_first(struct nuc_graph *g, struct nuc_node *node,
     return nuc_insert_unary(g, node, NUC_OP_RELU, first);
 }
 
-static struct nuc_node *form_unpool(struct nuc_graph *g, struct nuc_node *node)
+static struct nuc_node *form_unpool(const struct nuc_support *s, struct nuc_node *node)
 {
+    struct nuc_graph *g = s->g;
     static const int64_t inward[] = {0, 3, 4, 1, 5, 2};
     struct nuc_node *parts[MOST_PLACES];
     struct unpool u;
 
-    read_unpool(g, node, &u);
-    const int64_t *s = u.pool->vals[0].sizes, places = u.window[0] * u.window[1];
-    const int64_t apart[] = {s[0], u.window[0], u.window[1], s[1], s[2], s[3]};
+    if (!read_unpool(g, node, &u))
+        return NULL;
+    const int64_t *sizes = u.pool->vals[0].sizes, places = u.window[0] * u.window[1];
+    const int64_t apart[] = {sizes[0], u.window[0], u.window[1], sizes[1], sizes[2], sizes[3]};
     struct nuc_node *greatest = insert_greatest(g, node, &u);
-    struct nuc_node *values = nuc_insert_reshaped(g, node, u.values, s, 4);
+    struct nuc_node *values = nuc_insert_reshaped(g, node, u.values, sizes, 4);
     for (int64_t i = 0; i < places; i++)
         parts[i] = nuc_insert_binary(g, node, NUC_OP_MUL, values, insert_first(g, node, greatest, &u, i));
     struct nuc_node *value = nuc_insert_cat(g, node, parts, (uint32_t)places, 1);
@@ -161,14 +163,7 @@ static struct nuc_node *form_unpool(struct nuc_graph *g, struct nuc_node *node)
     return nuc_insert_reshaped(g, node, value, node->vals[0].sizes, node->vals[0].rank);
 }
 
-static bool form_unpool_applies(const struct nuc_support *s, const struct nuc_node *node)
-{
-    struct unpool u;
-
-    return read_unpool(s->g, node, &u);
-}
-
 const struct nuc_npu_form nuc_unpool_forms[] = {
-    {NUC_OPS(NUC_OP_SCATTER, NUC_OP_INDEX_PUT), form_unpool, form_unpool_applies},
-    {.build = NULL},
+    {NUC_OPS(NUC_OP_SCATTER, NUC_OP_INDEX_PUT), form_unpool},
+    {.form = NULL},
 };

@@ -144,22 +144,17 @@ static bool is_possible(const struct nuc_support *s, const struct nuc_node *pool
 
 /* ---- greatest values: what never wins is around them ---- */
 
-static bool is_max_pool_to_pad(const struct nuc_support *s, const struct nuc_node *node)
+static struct nuc_node *form_max_pool(const struct nuc_support *s, struct nuc_node *node)
 {
+    const uint32_t spatial = spatial_of(node->op);
     int64_t dilation[SPATIAL] = {1, 1};
 
-    nuc_conv_numbers(node, NUC_ARG(MAX_POOL2D, dilation), spatial_of(node->op), 1, dilation);
-    return dilation[0] == 1 && dilation[1] == 1 &&
-           (nuc_flag(node, NUC_ARG(MAX_POOL2D, ceil_mode)) ||
-            nuc_input_meta(node, NUC_SELF)->rank == spatial_of(node->op) + 1) &&
-           is_possible(s, node, NUC_OP_MAX_POOL2D_INDICES);
-}
-
-static struct nuc_node *to_padded_max_pool(struct nuc_graph *g, struct nuc_node *node)
-{
-    struct window w = window_of(node);
-
-    return insert_result(g, node, insert_pool(g, node, NUC_OP_MAX_POOL2D, &w, -HUGE_VAL));
+    nuc_conv_numbers(node, NUC_ARG(MAX_POOL2D, dilation), spatial, 1, dilation);
+    if (dilation[0] != 1 || dilation[1] != 1 || !is_possible(s, node, NUC_OP_MAX_POOL2D_INDICES) ||
+        (!nuc_flag(node, NUC_ARG(MAX_POOL2D, ceil_mode)) && nuc_input_meta(node, NUC_SELF)->rank != spatial + 1))
+        return NULL;
+    const struct window w = window_of(node);
+    return insert_result(s->g, node, insert_pool(s->g, node, NUC_OP_MAX_POOL2D, &w, -HUGE_VAL));
 }
 
 /*
@@ -244,14 +239,16 @@ static struct nuc_node *insert_sums(struct nuc_graph *g, struct nuc_node *node, 
                              channels));
 }
 
-static struct nuc_node *to_padded_avg_pool(struct nuc_graph *g, struct nuc_node *node)
+static struct nuc_node *form_avg_pool(const struct nuc_support *s, struct nuc_node *node)
 {
+    if (!is_avg_pool_to_pad(s, node))
+        return NULL;
+    struct nuc_graph *g = s->g;
     struct window w = window_of(node);
     const int64_t count = w.out[0] * w.out[1], sizes[4] = {1, 1, w.out[0], w.out[1]};
     float *factors = nuc_alloc_array(g->cx, (size_t)count, sizeof *factors);
     double window = (double)(w.kernel[0] * w.kernel[1]), first = divisor_at(node, &w, 0, 0);
     bool same = true;
-
     for (int64_t i = 0; i < count; i++) {
         double divisor = divisor_at(node, &w, i / w.out[1], i % w.out[1]);
         factors[i] = (float)(window / divisor);
@@ -267,23 +264,16 @@ static struct nuc_node *to_padded_avg_pool(struct nuc_graph *g, struct nuc_node 
 
 /* ---- convolutions ---- */
 
-static bool is_unevenly_padded(const struct nuc_support *s, const struct nuc_node *node)
+static struct nuc_node *form_unevenly_padded(const struct nuc_support *s, struct nuc_node *node)
 {
-    int64_t before[SPATIAL], more[SPATIAL];
-
-    (void)s;
-    nuc_conv_padding(node, SPATIAL, before, more);
-    return more[0] != 0 || more[1] != 0;
-}
-
-static struct nuc_node *to_unevenly_padded(struct nuc_graph *g, struct nuc_node *node)
-{
+    struct nuc_graph *g = s->g;
     int64_t before[SPATIAL], more[SPATIAL];
     const struct nuc_conv_args *from = nuc_conv_args(node->op), *to = nuc_conv_args(NUC_OP_CONV2D);
-    struct nuc_node *conv = nuc_insert(g, node, NUC_OP_CONV2D, node);
-    struct nuc_node *input = nuc_operand(g, node, NUC_CONV_INPUT);
 
     nuc_conv_padding(node, SPATIAL, before, more);
+    if (more[0] == 0 && more[1] == 0)
+        return NULL;
+    struct nuc_node *conv = nuc_insert(g, node, NUC_OP_CONV2D, node), *input = nuc_operand(g, node, NUC_CONV_INPUT);
     const int64_t after[SPATIAL] = {before[0] + more[0], before[1] + more[1]};
     for (uint32_t i = NUC_CONV_WEIGHT; i <= NUC_CONV_BIAS; i++)
         nuc_copy_arg(g, conv, i, node, i);
@@ -298,8 +288,8 @@ static struct nuc_node *to_unevenly_padded(struct nuc_graph *g, struct nuc_node 
 /* ---- the forms ---- */
 
 const struct nuc_npu_form nuc_window_forms[] = {
-    {NUC_OPS(NUC_OP_MAX_POOL1D, NUC_OP_MAX_POOL2D), to_padded_max_pool, is_max_pool_to_pad},
-    {NUC_OPS(NUC_OP_AVG_POOL1D, NUC_OP_AVG_POOL2D), to_padded_avg_pool, is_avg_pool_to_pad},
-    {NUC_OPS(NUC_OP_CONV2D_PADDING), to_unevenly_padded, is_unevenly_padded},
-    {.build = NULL},
+    {NUC_OPS(NUC_OP_MAX_POOL1D, NUC_OP_MAX_POOL2D), form_max_pool},
+    {NUC_OPS(NUC_OP_AVG_POOL1D, NUC_OP_AVG_POOL2D), form_avg_pool},
+    {NUC_OPS(NUC_OP_CONV2D_PADDING), form_unevenly_padded},
+    {.form = NULL},
 };
