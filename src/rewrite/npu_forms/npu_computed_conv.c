@@ -26,15 +26,6 @@ struct computed {
     bool steps;                                 /* windows that are not next to each other, or unknown padding */
 };
 
-static int64_t spatial_elements(const struct nuc_meta *m)
-{
-    int64_t n = 1;
-
-    for (uint32_t d = 2; d < m->rank; d++)
-        n *= m->sizes[d];
-    return n;
-}
-
 static bool read_computed(const struct nuc_node *node, struct computed *c)
 {
     *c = (struct computed){.args = nuc_conv_args(node->op),
@@ -53,9 +44,9 @@ static bool read_computed(const struct nuc_node *node, struct computed *c)
     c->images = c->groups > 1 ? c->groups : c->batch;
     c->inputs = x->sizes[1] / c->groups;
     c->outputs = node->vals[0].sizes[1] / c->groups;
-    c->taps = spatial_elements(w);
-    c->pixels = spatial_elements(x);
-    c->results = spatial_elements(&node->vals[0]);
+    c->taps = nuc_elements_between(w, 2, w->rank);
+    c->pixels = nuc_elements_between(x, 2, x->rank);
+    c->results = nuc_elements_between(&node->vals[0], 2, node->vals[0].rank);
     c->kernel[0] = c->dilation[0] = 1;
     for (uint32_t d = first; d < 2; d++)
         c->kernel[d] = w->sizes[w->rank - 2u + d];

@@ -57,13 +57,6 @@ static struct nuc_node *form_in(const struct nuc_npu_form *forms, const struct n
     return value;
 }
 
-/* Puts the value in the place of the node, if it is another one; returns the node to go on with. */
-static struct nuc_node *replace(const struct nuc_support *s, struct nuc_node *node, struct nuc_node *before,
-                                uint32_t old_ids, struct nuc_node *value)
-{
-    return nuc_replace_expanded(s->g, node, before, old_ids, value == node ? NULL : value);
-}
-
 bool nuc_to_forms(const struct nuc_support *s, const struct nuc_npu_form *forms)
 {
     const uint32_t first_id = s->g->next_id;
@@ -73,7 +66,7 @@ bool nuc_to_forms(const struct nuc_support *s, const struct nuc_npu_form *forms)
         struct nuc_node *before = n->prev;
         uint32_t old_ids = s->g->next_id;
         struct nuc_node *value = nuc_is_call(n) && !n->in_place ? form_in(forms, s, n) : NULL;
-        next = value != NULL ? replace(s, n, before, old_ids, value) : n->next;
+        next = value != NULL ? nuc_replace_expanded(s->g, n, before, old_ids, value) : n->next;
         changed = changed || value != NULL;
     }
     if (s->g->next_id != first_id) /* also by what was looked at */
@@ -94,9 +87,9 @@ bool nuc_to_npu_forms(const struct nuc_support *s)
         struct nuc_node *value = is_written ? nuc_recognize(formulas, NUC_PATTERN_NPU, s->g, n) : NULL;
         for (size_t i = 0; value == NULL && nuc_is_call(n) && i < sizeof families / sizeof *families; i++)
             value = form_in(families[i], s, n);
-        if (value != NULL && value != n)
+        if (value != NULL)
             nuc_count_once(n, value, old_ids);
-        next = value != NULL ? replace(s, n, before, old_ids, value) : n->next;
+        next = value != NULL ? nuc_replace_expanded(s->g, n, before, old_ids, value) : n->next;
         changed = changed || value != NULL;
     }
     if (changed)

@@ -14,7 +14,7 @@ struct nuc_npu_form {
     const enum nuc_op *ops; /* NUC_OPS */
     /*
      * What stands for the node, built in front of it, if the rules of the NPU accept that and the cycle model gains by
-     * it; NULL, and nothing is built: the node stays. The node itself: its items have been replaced.
+     * it; NULL, and nothing is built: the node stays.
      */
     struct nuc_node *(*form)(const struct nuc_support *s, struct nuc_node *node);
 };

@@ -140,26 +140,6 @@ static struct nuc_node *form_fewer_copies(const struct nuc_support *s, struct nu
     return nuc_insert_expanded(s->g, node, value, m->sizes, m->rank);
 }
 
-/* ---- split, chunk ---- */
-
-static struct nuc_node *form_slices(const struct nuc_support *s, struct nuc_node *node)
-{
-    struct nuc_node *value = nuc_operand(s->g, node, NUC_SELF);
-    const struct nuc_meta *m = &value->vals[0];
-    int64_t dim = nuc_dim(node, NUC_ARG(SPLIT, dim), 0, m->rank), start = 0;
-
-    if (m->dtype != NUC_F32 || dim < 0 || dim >= (int64_t)m->rank || node->n_vals == 0 ||
-        (leaves(node) && !gains(s, node, node->n_users, 1))) /* others read a slice where it lies */
-        return NULL;
-    for (uint32_t k = 0; k < node->n_vals; k++) {
-        int64_t end = start + node->vals[k].sizes[dim];
-        if (nuc_is_item_read(node, k))
-            nuc_expand_item(s->g, node, k, nuc_insert_part(s->g, node, value, (uint32_t)dim, start, end));
-        start = end;
-    }
-    return node;
-}
-
 /* ---- elements by constant places ---- */
 
 struct nuc_places nuc_places_of(struct nuc_graph *g, const struct nuc_node *node)
@@ -679,8 +659,6 @@ static struct nuc_node *form_copy_source(const struct nuc_support *s, struct nuc
 const struct nuc_npu_form nuc_move_forms[] = {
     /* cat of one value several times. */
     {NUC_OPS(NUC_OP_CAT), form_fewer_copies},
-    /* split and chunk of any kind: a slice for each part that is read. */
-    {NUC_OPS(NUC_OP_CHUNK, NUC_OP_SPLIT, NUC_OP_SPLIT_SIZES, NUC_OP_SPLIT_WITH_SIZES), form_slices},
     /* index and index_select by constants, flip: paddings, runs of elements behind each other. */
     {NUC_OPS(NUC_OP_INDEX), form_bent_pad},
     {NUC_OPS(NUC_OP_INDEX, NUC_OP_INDEX_SELECT), form_runs},

@@ -18,15 +18,6 @@ struct rows {
     uint32_t dim, first, last;
 };
 
-static int64_t product(const struct nuc_meta *m, uint32_t begin, uint32_t end)
-{
-    int64_t count = 1;
-
-    for (uint32_t d = begin; d < end; d++)
-        count *= m->sizes[d];
-    return count;
-}
-
 /* What was repeated along the dimensions of the mask, and of size 1 there; the node itself where it is not expanded. */
 static struct nuc_node *before_repeats(struct nuc_node *node, uint32_t *repeated)
 {
@@ -60,7 +51,7 @@ static uint32_t same_dims(const struct nuc_meta *m, const int64_t *index)
     uint32_t same = 0;
 
     for (uint32_t d = 0; d < m->rank; d++) {
-        int64_t inner = product(m, d + 1, m->rank), size = m->sizes[d], count = nuc_elements(m), i = 0;
+        int64_t inner = nuc_elements_between(m, d + 1, m->rank), size = m->sizes[d], count = nuc_elements(m), i = 0;
         while (i < count && index[i] == index[i - i / inner % size * inner])
             i++;
         same |= (uint32_t)(i == count) << d;
@@ -72,7 +63,8 @@ static uint32_t same_dims(const struct nuc_meta *m, const int64_t *index)
 static struct nuc_node *as_places(struct nuc_graph *g, struct nuc_node *node, const struct rows *r, struct nuc_node *x,
                                   int64_t places)
 {
-    const int64_t sizes[3] = {product(r->out, 0, r->first), places, product(r->out, r->last, r->out->rank)};
+    const int64_t sizes[3] = {nuc_elements_between(r->out, 0, r->first), places,
+                              nuc_elements_between(r->out, r->last, r->out->rank)};
 
     return nuc_insert_reshaped(g, node, x, sizes, sizes[2] > 1 ? 3 : 2);
 }
@@ -80,7 +72,8 @@ static struct nuc_node *as_places(struct nuc_graph *g, struct nuc_node *node, co
 /* The indices into places that several dimensions make. NULL: one is outside of its dimension. */
 static int64_t *constant_places(struct nuc_graph *g, const struct rows *r, const int64_t *index)
 {
-    int64_t count = product(r->out, r->first, r->last), row = product(r->out, r->last, r->out->rank);
+    int64_t count = nuc_elements_between(r->out, r->first, r->last),
+            row = nuc_elements_between(r->out, r->last, r->out->rank);
     int64_t *places = nuc_alloc_array(g->cx, (size_t)count, sizeof *places);
 
     for (int64_t i = 0; i < count; i++) {
@@ -104,15 +97,15 @@ static struct nuc_node *take_constant(struct nuc_graph *g, struct nuc_node *node
 
     if (places == NULL)
         return NULL;
-    struct nuc_node *x = as_places(g, node, r, r->x, product(r->from, r->first, r->last));
-    return nuc_insert_places(g, node, x, 1, places, product(r->out, r->first, r->last));
+    struct nuc_node *x = as_places(g, node, r, r->x, nuc_elements_between(r->from, r->first, r->last));
+    return nuc_insert_places(g, node, x, 1, places, nuc_elements_between(r->out, r->first, r->last));
 }
 
 /* Of each place in dimensions in front of the one that is gathered, as a constant. */
 static struct nuc_node *insert_offsets(struct nuc_graph *g, struct nuc_node *node, const struct rows *r,
                                        enum nuc_dtype dtype)
 {
-    const int64_t sizes[2] = {product(r->out, r->first, r->dim), 1};
+    const int64_t sizes[2] = {nuc_elements_between(r->out, r->first, r->dim), 1};
     const struct nuc_meta m = nuc_meta_make(dtype, sizes, 2);
     double *offsets = nuc_alloc_array(g->cx, (size_t)sizes[0], sizeof *offsets);
 
@@ -140,13 +133,14 @@ static struct nuc_node *take_computed(struct nuc_graph *g, struct nuc_node *node
     struct nuc_node *base = before_repeats(r->index, &same);
 
     find_rows(r, same);
-    int64_t lines = product(r->out, r->first, r->dim), count = lines * r->out->sizes[r->dim];
+    int64_t lines = nuc_elements_between(r->out, r->first, r->dim), count = lines * r->out->sizes[r->dim];
     int64_t places = r->from->sizes[r->dim];
     if (r->last != r->dim + 1 || nuc_elements(&base->vals[0]) != count)
         return NULL;
     struct nuc_node *x = single_line(r);
     if (x == NULL) {
-        if (product(r->out, r->last, r->out->rank) < LEAST_OF_ROW || product(r->from, r->first, r->dim) != lines)
+        if (nuc_elements_between(r->out, r->last, r->out->rank) < LEAST_OF_ROW ||
+            nuc_elements_between(r->from, r->first, r->dim) != lines)
             return NULL;
         base = nuc_insert_reshaped(g, node, base, (const int64_t[]){lines, r->out->sizes[r->dim]}, 2);
         base = nuc_insert_binary(g, node, NUC_OP_ADD, base, insert_offsets(g, node, r, base->vals[0].dtype));

@@ -595,15 +595,6 @@ static uint32_t normalized_last(const struct nuc_meta *m, uint32_t mask, int64_t
     return first;
 }
 
-static bool is_in_order(const int64_t *order, uint32_t rank)
-{
-    for (uint32_t d = 0; d < rank; d++) {
-        if (order[d] != d)
-            return false;
-    }
-    return true;
-}
-
 static struct nuc_node *permuted_back(struct nuc_graph *g, struct nuc_node *node, struct nuc_node *y,
                                       const int64_t *order)
 {
@@ -611,7 +602,7 @@ static struct nuc_node *permuted_back(struct nuc_graph *g, struct nuc_node *node
 
     for (uint32_t d = 0; d < y->vals[0].rank; d++)
         back[order[d]] = d;
-    return nuc_insert_permute(g, node, y, back);
+    return nuc_insert_permuted(g, node, y, back);
 }
 
 /* As a norm of the last dimensions, permuted before and after where they are others. */
@@ -621,19 +612,18 @@ static struct nuc_node *as_rows(struct nuc_graph *g, struct nuc_node *node, cons
     const struct nuc_meta *m = &node->vals[0];
     int64_t order[NUC_MAX_RANK];
     uint32_t first = normalized_last(m, mask, order), weights = dims_of(m, n->weight), biases = dims_of(m, n->bias);
-    bool moves = !is_in_order(order, m->rank);
     bool in_weight = n->weight != NULL && (weights & ~mask) == 0,
          in_bias = n->centred && n->bias != NULL && (biases & ~mask) == 0;
     struct affine left = {n->weight != NULL && !in_weight, true};
 
     in_bias = in_bias && !left.weight;
     left.bias = !in_bias;
-    struct nuc_node *rows = moves ? nuc_insert_permute(g, node, x, order) : x;
+    struct nuc_node *rows = nuc_insert_permuted(g, node, x, order);
     struct nuc_node *weight =
         in_weight ? along(g, node, n->weight, mask, n->number, false) : number_of_rows(g, node, rows, first, n->number);
     struct nuc_node *y =
         insert_rows(g, node, n, rows, first, weight, in_bias ? along(g, node, n->bias, mask, 1, false) : NULL);
-    return apply(g, node, n, left, moves ? permuted_back(g, node, y, order) : y);
+    return apply(g, node, n, left, permuted_back(g, node, y, order));
 }
 
 /* One dimension c is kept besides those in front of it, and has weights: [kept..., c, normalized...] is [N, C, M]. */
@@ -648,7 +638,7 @@ static struct nuc_node *as_moved_channels(struct nuc_graph *g, struct nuc_node *
 
     for (uint32_t d = 0; d < m->rank; d++)
         images[d < first ? 0 : 2] *= order[d] == (int64_t)c ? 1 : m->sizes[order[d]];
-    struct nuc_node *moved = nuc_insert_permute(g, node, x, order);
+    struct nuc_node *moved = nuc_insert_permuted(g, node, x, order);
     struct nuc_node *y = nuc_emit(g, node, NUC_OP_GROUP_NORM, node,
                                   NUC_ARGS(nuc_insert_reshaped(g, node, moved, images, 3), m->sizes[c], weight, bias,
                                            n->eps > 0 ? n->eps : 1e-30));

@@ -70,9 +70,7 @@ struct range {
 
 static struct nuc_node *insert_range(const struct padding *p, struct nuc_node *input, uint32_t dim, struct range r)
 {
-    if (r.start == 0 && r.end == input->vals[0].sizes[dim])
-        return input;
-    return nuc_insert_slice(p->g, p->node, input, dim, r.start, r.end);
+    return nuc_insert_part(p->g, p->node, input, dim, r.start, r.end);
 }
 
 /* Where the input's dimension lies in the result, and which part of it is taken. */
