@@ -7,6 +7,7 @@
 #include "eval/eval_parallel.h"
 #include "host/numbers.h"
 #include "ir/args.h"
+#include "nucleon/kernels.h"
 
 #define NUC_NO_SLOT UINT32_MAX
 
@@ -60,6 +61,9 @@ struct nuc_eval_op {
     bool (*describe)(const struct nuc_eval_call *c, struct nuc_finish *f);
     /* run() calls nuc_eval_finish(). */
     bool finishes;
+    /* The kernel of a program that computes it, and what that takes: of operators of eval_kernel.c. */
+    nuc_kernel_fn kernel;
+    const uint32_t *accepts;
 };
 
 /* Floats that such functions take at a time: they stay in the first-level cache. */
@@ -97,14 +101,9 @@ static inline uint32_t nuc_eval_list_count(const struct nuc_eval_call *c, uint32
     return c->list_slots[arg] == NULL ? 0 : c->node->args[arg].count;
 }
 
-static inline bool nuc_eval_list_has(const struct nuc_eval_call *c, uint32_t arg, uint32_t i)
-{
-    return c->list_slots[arg][i] != NUC_NO_SLOT;
-}
-
 static inline const void *nuc_eval_list_in(const struct nuc_eval_call *c, uint32_t arg, uint32_t i)
 {
-    return nuc_eval_list_has(c, arg, i) ? c->values[c->values[c->list_slots[arg][i]].root].data : NULL;
+    return c->list_slots[arg][i] != NUC_NO_SLOT ? c->values[c->values[c->list_slots[arg][i]].root].data : NULL;
 }
 
 static inline const struct nuc_meta *nuc_eval_list_meta(const struct nuc_eval_call *c, uint32_t arg, uint32_t i)

@@ -1,4 +1,4 @@
-/* Functions of two or three elements, broadcast: sums, products, quotients, maxima, choices. */
+/* Functions of two elements, broadcast: sums, products, quotients, maxima. */
 #include <assert.h>
 #include <math.h>
 #include <string.h>
@@ -197,7 +197,6 @@ static const struct binary_row binary_rows[NUC_OP_COUNT] = {FUNCTIONS(ROW, FLOAT
 
 /* ---- rows ---- */
 
-/* Three operands at most: of where() too. */
 struct binary {
     float_row_fn floats;
     integer_fn integers; /* NULL: it is computed as float32 */
@@ -205,9 +204,9 @@ struct binary {
     bool dense;   /* operands and result have one shape: a single row */
     float number; /* where an operand is one */
     int64_t whole;
-    enum nuc_dtype dtypes[3];
-    size_t strides[3][NUC_MAX_RANK];
-    size_t steps[3]; /* along a row */
+    enum nuc_dtype dtypes[2];
+    size_t strides[2][NUC_MAX_RANK];
+    size_t steps[2]; /* along a row */
 };
 
 struct operand {
@@ -227,19 +226,6 @@ static void bind_operand(struct nuc_eval_call *c, struct binary *b, uint32_t arg
     b->dense = b->dense && nuc_same_sizes(nuc_eval_in_meta(c, arg), out);
 }
 
-static struct binary *new_binary(struct nuc_eval_call *c, uint32_t operands)
-{
-    struct binary *b = nuc_alloc(c->cx, sizeof *b);
-
-    b->dense = true;
-    for (uint32_t arg = 0; arg < operands; arg++)
-        bind_operand(c, b, arg);
-    for (uint32_t arg = 0; b->dense && arg < operands; arg++)
-        b->steps[arg] = 1;
-    c->state = b;
-    return b;
-}
-
 /* The operator in whose row the function is. */
 static enum nuc_op function_of(const struct nuc_node *node)
 {
@@ -254,12 +240,17 @@ static enum nuc_op function_of(const struct nuc_node *node)
 static void prepare_binary(struct nuc_eval_call *c)
 {
     const struct binary_row *row = &binary_rows[function_of(c->node)];
-    struct binary *b = new_binary(c, 2);
+    struct binary *b = nuc_alloc(c->cx, sizeof *b);
     bool has_alpha = c->node->op == NUC_OP_ADD || c->node->op == NUC_OP_SUB;
-    bool integers =
-        row->integers != NULL && nuc_is_integer(b->dtypes[NUC_SELF]) && nuc_is_integer(b->dtypes[NUC_OTHER]);
 
     assert(row->floats != NULL || row->integers != NULL);
+    b->dense = true;
+    bind_operand(c, b, NUC_SELF);
+    bind_operand(c, b, NUC_OTHER);
+    for (uint32_t arg = 0; b->dense && arg < 2; arg++)
+        b->steps[arg] = 1;
+    bool integers =
+        row->integers != NULL && nuc_is_integer(b->dtypes[NUC_SELF]) && nuc_is_integer(b->dtypes[NUC_OTHER]);
     b->floats = row->floats;
     b->integers = integers ? row->integers : NULL;
     b->alpha = has_alpha ? nuc_scalar(c->node, NUC_ARG(ADD, alpha), 1.0) : 1.0;
@@ -271,17 +262,19 @@ static void prepare_binary(struct nuc_eval_call *c)
         b->alpha = c->node->op == NUC_OP_SUB ? -b->alpha : b->alpha;
         b->floats = floats_scaled_sum;
     }
+    c->state = b;
 }
 
-static void prepare_power(struct nuc_eval_call *c)
+/* A tensor and a number on either side. */
+static void prepare_number(struct nuc_eval_call *c)
 {
-    uint32_t tensor = c->node->op == NUC_OP_POW_SCALAR ? NUC_SELF : NUC_ARG(POW_OF_SCALAR, exponent);
-    uint32_t number = c->node->op == NUC_OP_POW_SCALAR ? NUC_ARG(POW_SCALAR, exponent) : NUC_SELF;
+    const bool power = c->node->op != NUC_OP_GT_SCALAR, of_number = c->node->op == NUC_OP_POW_OF_SCALAR;
+    const uint32_t tensor = of_number ? NUC_OTHER : NUC_SELF, number = of_number ? NUC_SELF : NUC_OTHER;
     const struct nuc_arg *given = &c->node->args[number];
     struct binary *b = nuc_alloc(c->cx, sizeof *b);
 
     b->dense = true;
-    b->floats = number == NUC_SELF ? floats_POW : power_loop(nuc_scalar(c->node, number, 0.0));
+    b->floats = !power ? floats_GT : of_number ? floats_POW : power_loop(nuc_scalar(c->node, number, 0.0));
     b->alpha = 1.0;
     bind_operand(c, b, tensor);
     b->steps[tensor] = 1;
@@ -290,7 +283,7 @@ static void prepare_power(struct nuc_eval_call *c)
     b->dtypes[number] = whole ? NUC_I64 : NUC_F32;
     b->number = (float)nuc_scalar(c->node, number, 0.0);
     b->whole = whole ? given->u.i : 0;
-    b->integers = whole ? integers_POW : NULL;
+    b->integers = !whole ? NULL : power ? integers_POW : integers_GT;
     c->state = b;
 }
 
@@ -411,56 +404,5 @@ static void run_binary(const struct nuc_eval_call *c)
 }
 
 const struct nuc_eval_op nuc_eval_binary = {.prepare = prepare_binary, .run = run_binary, .finishes = true};
-const struct nuc_eval_op nuc_eval_power = {.prepare = prepare_power, .run = run_binary, .finishes = true};
+const struct nuc_eval_op nuc_eval_with_number = {.prepare = prepare_number, .run = run_binary, .finishes = true};
 const struct nuc_eval_op nuc_eval_prelu = {.prepare = prepare_prelu, .run = run_binary, .finishes = true};
-
-/* ---- comparison with a number: self, other. Integers are compared with fractions as float32. ---- */
-
-static void prepare_gt(struct nuc_eval_call *c)
-{
-    if (!nuc_eval_can_convert(nuc_eval_in_meta(c, NUC_SELF)->dtype))
-        nuc_eval_fail(c, "%s is not compared", nuc_dtype_name(nuc_eval_in_meta(c, NUC_SELF)->dtype));
-}
-
-static void run_gt(const struct nuc_eval_call *c)
-{
-    enum nuc_dtype dtype = nuc_eval_in_meta(c, NUC_SELF)->dtype;
-    double other = nuc_scalar(c->node, NUC_OTHER, 0.0);
-    size_t count = nuc_eval_elements(c);
-    const void *in = nuc_eval_in(c, NUC_SELF);
-    uint8_t *out = c->out[0];
-    bool exact = dtype == NUC_F64 || (nuc_is_integer(dtype) && other == trunc(other));
-
-    for (size_t i = 0; i < count; i++) {
-        double v = nuc_number_at(dtype, in, i);
-        out[i] = exact ? v > other : (float)v > (float)other;
-    }
-}
-
-const struct nuc_eval_op nuc_eval_compare = {.prepare = prepare_gt, .run = run_gt};
-
-/* ---- where: condition, self, other ---- */
-
-static void prepare_where(struct nuc_eval_call *c)
-{
-    new_binary(c, 3);
-}
-
-static void run_where(const struct nuc_eval_call *c)
-{
-    enum nuc_dtype dtype = nuc_eval_result(c)->dtype;
-    size_t length, rows = row_count(c, &length), size = nuc_dtype_size(dtype);
-    char *out = c->out[0];
-
-    for (size_t row = 0; row < rows; row++) {
-        struct operand condition = operand_row(c, NUC_ARG(WHERE, condition), row);
-        struct operand sides[2] = {operand_row(c, NUC_ARG(WHERE, other), row),
-                                   operand_row(c, NUC_ARG(WHERE, self), row)};
-        for (size_t i = 0; i < length; i++, out += size) {
-            const struct operand *side = &sides[condition.data[i * condition.step] != 0];
-            nuc_eval_convert(side->dtype, side->data + i * side->step * nuc_dtype_size(side->dtype), dtype, out, 1);
-        }
-    }
-}
-
-const struct nuc_eval_op nuc_eval_where = {.prepare = prepare_where, .run = run_where};

@@ -1,6 +1,6 @@
 /*
  * Reductions of a result from its elements one after the other, in every element type: sums and products of integers,
- * products, extrema and their places, any, variances. Sums and means of float32 are in eval_reduce.c.
+ * products, any, variances. Sums and means of float32 are in eval_reduce.c, extrema and their places in eval_kernel.c.
  */
 #include <assert.h>
 #include <math.h>
@@ -62,43 +62,6 @@ static void prepare_fold(struct nuc_eval_call *c)
     c->state = f;
 }
 
-/* ---- of float32 ---- */
-
-/* Whether an element takes the place of the best one so far: the first of equal ones stays, NaN wins for good. */
-static bool beats(float element, float best, bool largest)
-{
-    return !isnan(best) && (isnan(element) || (largest ? element > best : element < best));
-}
-
-static size_t place_of_float(const struct fold *f, const float *in, bool largest)
-{
-    size_t best = 0;
-
-    for (size_t i = 1; i < f->count; i++)
-        best = beats(in[f->elements[i]], in[f->elements[best]], largest) ? i : best;
-    return best;
-}
-
-/* ---- of integers and bools ---- */
-
-static int64_t whole(const struct fold *f, const void *in, size_t first, size_t i)
-{
-    return nuc_int_at(f->dtype, in, first + f->elements[i]);
-}
-
-static size_t place_of_whole(const struct fold *f, const void *in, size_t first, bool largest)
-{
-    size_t best = 0;
-
-    for (size_t i = 1; i < f->count; i++) {
-        int64_t a = whole(f, in, first, i), b = whole(f, in, first, best);
-        best = (largest ? a > b : a < b) ? i : best;
-    }
-    return best;
-}
-
-/* ---- the operators ---- */
-
 static bool any(const struct fold *f, const void *in, size_t first)
 {
     bool found = false;
@@ -111,33 +74,19 @@ static bool any(const struct fold *f, const void *in, size_t first)
     return found;
 }
 
-static size_t place(const struct fold *f, const void *in, size_t first, bool largest)
-{
-    return f->dtype == NUC_F32 ? place_of_float(f, (const float *)in + first, largest)
-                               : place_of_whole(f, in, first, largest);
-}
-
-/* Result `r` of an integer or bool type, or the place of an element. */
+/* A result of an integer or bool type. */
 static int64_t whole_result(enum nuc_op op, const struct fold *f, const void *in, size_t first)
 {
     uint64_t sum = 0, product = 1; /* both wrap around */
 
-    switch ((int)op) {
-    case NUC_OP_ARGMAX:
-    case NUC_OP_ARGMIN:
-        return (int64_t)place(f, in, first, op == NUC_OP_ARGMAX);
-    case NUC_OP_AMAX:
-    case NUC_OP_AMIN:
-        return whole(f, in, first, place(f, in, first, op == NUC_OP_AMAX));
-    case NUC_OP_ANY_DIMS:
+    if (op == NUC_OP_ANY_DIMS)
         return any(f, in, first);
-    default:
-        for (size_t i = 0; i < f->count; i++) {
-            sum += (uint64_t)whole(f, in, first, i);
-            product *= (uint64_t)whole(f, in, first, i);
-        }
-        return (int64_t)(op == NUC_OP_PROD_DIM ? product : sum);
+    for (size_t i = 0; i < f->count; i++) {
+        uint64_t element = (uint64_t)nuc_int_at(f->dtype, in, first + f->elements[i]);
+        sum += element;
+        product *= element;
     }
+    return (int64_t)(op == NUC_OP_PROD_DIM ? product : sum);
 }
 
 static float float_result(enum nuc_op op, const struct fold *f, const float *in)
@@ -153,13 +102,10 @@ static float float_result(enum nuc_op op, const struct fold *f, const float *in)
         }
         return (float)(squares / (divisor > 0.0 ? divisor : 0.0));
     }
-    if (op == NUC_OP_PROD_DIM) {
-        double product = 1.0;
-        for (size_t i = 0; i < f->count; i++)
-            product *= (double)in[f->elements[i]];
-        return (float)product;
-    }
-    return in[f->elements[place_of_float(f, in, op == NUC_OP_AMAX)]];
+    double product = 1.0;
+    for (size_t i = 0; i < f->count; i++)
+        product *= (double)in[f->elements[i]];
+    return (float)product;
 }
 
 static void run_fold(const struct nuc_eval_call *c)
