@@ -157,9 +157,9 @@ static bool lower_squared_difference(struct nuc_cm *c, struct nuc_node *node)
     struct nuc_cm_binary v;
 
     if (difference == NULL || difference != nuc_arg_node(node, NUC_OTHER) || difference->op != NUC_OP_SUB ||
-        c->options->executorch_ops_only || c->options->reference_compat || !nuc_has_plain_alpha(difference) ||
-        !nuc_cm_tensor(difference, NUC_SELF, &v.a) || !nuc_cm_tensor(difference, NUC_OTHER, &v.b) ||
-        !nuc_cm_result(node, false, &v.out) || v.a.dtype != v.b.dtype || v.a.dtype != v.out.params.dtype)
+        !nuc_cm_is_own(c) || !nuc_has_plain_alpha(difference) || !nuc_cm_tensor(difference, NUC_SELF, &v.a) ||
+        !nuc_cm_tensor(difference, NUC_OTHER, &v.b) || !nuc_cm_result(node, false, &v.out) || v.a.dtype != v.b.dtype ||
+        v.a.dtype != v.out.params.dtype)
         return false;
     const double twice_max = 2 * (v.a.scale > v.b.scale ? v.a.scale : v.b.scale);
     const struct nuc_multiplier a = nuc_cm_multiplier(v.a.scale / twice_max),
@@ -227,10 +227,6 @@ bool nuc_cm_lower_extreme(struct nuc_cm *c, struct nuc_node *node)
 
 /* ---- softmax ---- */
 
-struct softmax {
-    int64_t multiplier, shift, diff_min;
-};
-
 static struct nuc_node *emit_softmax(struct nuc_cm *c, struct nuc_node *value, const struct nuc_cm_unary *u,
                                      int64_t dim, struct nuc_node *before)
 {
@@ -243,11 +239,10 @@ static struct nuc_node *emit_softmax(struct nuc_cm *c, struct nuc_node *value, c
     /* Of smaller steps than a half all exponentials are 1. */
     struct nuc_multiplier m = nuc_cm_multiplier(fmax(real < (double)INT32_MAX ? real : (double)INT32_MAX, 0.5));
     double term = ldexp((double)((1 << integer_bits) - 1), 31 - integer_bits - m.shift);
-    struct softmax s = {m.multiplier, m.shift, -(int64_t)floor(term)};
 
     return nuc_emit(
         c->g, before, NUC_OP_CORTEXM_SOFTMAX, u->out.value,
-        NUC_ARGS(value, dim, u->in.zero_point, u->out.params.zero_point, s.multiplier, s.shift, s.diff_min));
+        NUC_ARGS(value, dim, u->in.zero_point, u->out.params.zero_point, m.multiplier, m.shift, -(int64_t)floor(term)));
 }
 
 /* The kernel goes along the last dimension of contiguous memory. */
@@ -284,8 +279,7 @@ bool nuc_cm_lower_softmax(struct nuc_cm *c, struct nuc_node *node)
         nuc_flag(node, NUC_ARG(NATIVE_SOFTMAX, half_to_float)))
         return false;
     /* LiteRT takes one scale for the other where they differ by less than a thousandth. */
-    bool own = !c->options->reference_compat && !c->options->executorch_ops_only;
-    bool widens = own && u.in.dtype == NUC_I8 && u.out.params.dtype == NUC_I16 &&
+    bool widens = nuc_cm_is_own(c) && u.in.dtype == NUC_I8 && u.out.params.dtype == NUC_I16 &&
                   fabs(u.out.params.scale / widened.scale - 1) < 1e-3 &&
                   u.out.params.zero_point == widened.zero_point && u.out.params.scales == NULL;
     if (!widens && !nuc_cm_same_params(&u.out.params, u.in.dtype == NUC_I8 ? &fixed : &fixed_wide))

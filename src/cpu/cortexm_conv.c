@@ -46,7 +46,7 @@ static bool takes_computed(const struct nuc_cm *c, const struct conv *v)
 static bool takes_wide(const struct nuc_cm *c, const struct conv *v)
 {
     return nuc_is_static(v->weight.node) && !v->transposed && v->weight.zero_point >= INT8_MIN &&
-           v->weight.zero_point <= INT8_MAX && !c->options->executorch_ops_only && !c->options->reference_compat;
+           v->weight.zero_point <= INT8_MAX && nuc_cm_is_own(c);
 }
 
 static bool read_conv(struct nuc_cm *c, struct nuc_node *node, struct conv *v)

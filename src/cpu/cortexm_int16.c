@@ -122,10 +122,9 @@ static struct nuc_node *emit_function(struct nuc_cm *c, struct nuc_node *node, s
 
 bool nuc_cm_lower_wide_function(struct nuc_cm *c, struct nuc_node *last)
 {
-    const bool own = !c->options->executorch_ops_only && !c->options->reference_compat;
     struct nuc_cm_unary u;
 
-    if (!own || !nuc_cm_any_result(last, &u.out))
+    if (!nuc_cm_is_own(c) || !nuc_cm_any_result(last, &u.out))
         return false;
     struct nuc_node *before = nuc_cm_place(&u.out);
     if (nuc_is_dequantize(last)) {

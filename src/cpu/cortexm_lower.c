@@ -100,8 +100,7 @@ static bool lower_node(struct nuc_cm *c, struct nuc_node *node)
         return last != NULL && (nuc_cm_lower_wide_function(c, last) || nuc_cm_lower_table(c, node));
     }
     nuc_cm_lowering *lower = lowering_of(node->op);
-    bool own = !c->options->executorch_ops_only && !c->options->reference_compat;
-    if (lower == NULL || (nuc_is_int16(node) && !own))
+    if (lower == NULL || (nuc_is_int16(node) && !nuc_cm_is_own(c)))
         return false;
     /* A function of one tensor is best a table, unless it joins the operator that computes the tensor. */
     bool table = !c->options->reference_compat && lower != nuc_cm_lower_clamp && lower != nuc_cm_lower_clone &&
@@ -135,7 +134,6 @@ void nuc_cortexm_lower(struct nuc_graph *g, const struct nuc_cortexm_options *op
     }
     nuc_remove_dead(g);
     /* Those that are not part of a table by now; the last ones first, which may be all of a chain. */
-    nuc_remove_dead(c.g);
     for (struct nuc_node *n = c.g->last, *prev; n != NULL && !c.options->reference_compat; n = prev) {
         prev = n->prev;
         if (nuc_is_call(n) && n->n_vals == 1 && n->vals[0].dtype == NUC_BOOL && n->n_users > 0)
@@ -153,7 +151,7 @@ void nuc_cortexm_lower(struct nuc_graph *g, const struct nuc_cortexm_options *op
         restore_reader(&c, &readers.items[i]);
     if (!options->reference_compat)
         nuc_cm_fold_padding(&c);
-    if (!options->reference_compat && !options->executorch_ops_only)
+    if (nuc_cm_is_own(&c))
         nuc_cm_overlay_depthwise(&c);
     nuc_cm_fold(&c);
     struct nuc_quant quant;

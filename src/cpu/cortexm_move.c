@@ -337,8 +337,8 @@ static bool lower_number_of_truth(struct nuc_cm *c, struct nuc_node *node)
     struct nuc_cm_value in = {.node = truth, .dtype = NUC_I8, .scale = 1};
     struct nuc_cm_result out;
 
-    if (truth == NULL || truth->n_vals != 1 || truth->vals[0].dtype != NUC_BOOL || c->options->reference_compat ||
-        c->options->executorch_ops_only || nuc_cm_is_table(c, node) || !nuc_cm_result(node, false, &out))
+    if (truth == NULL || truth->n_vals != 1 || truth->vals[0].dtype != NUC_BOOL || !nuc_cm_is_own(c) ||
+        nuc_cm_is_table(c, node) || !nuc_cm_result(node, false, &out))
         return false;
     struct nuc_node *before = nuc_cm_place(&out);
     in.node = nuc_cm_in_order(c, truth, &node->vals[0], before);

@@ -29,11 +29,6 @@ static bool affine_of(struct nuc_cm *c, const struct nuc_cm_unary *u, struct nuc
     return out[0] != NULL && out[1] != NULL;
 }
 
-static bool is_own(const struct nuc_cm *c)
-{
-    return !c->options->executorch_ops_only && !c->options->reference_compat;
-}
-
 /* Variances are of steps of the input. */
 static double eps_in_steps(const struct nuc_cm_unary *u, const struct nuc_node *node, uint32_t index)
 {
@@ -56,7 +51,7 @@ bool nuc_cm_lower_layer_norm(struct nuc_cm *c, struct nuc_node *node)
     struct nuc_cm_unary u;
     int64_t count = 1;
 
-    if (!is_own(c) || !nuc_cm_read_unary(node, false, &u))
+    if (!nuc_cm_is_own(c) || !nuc_cm_read_unary(node, false, &u))
         return false;
     for (uint32_t i = 0; sizes->kind == NUC_ARG_INTS && i < sizes->count; i++)
         count *= sizes->u.ints[i];
@@ -83,7 +78,7 @@ bool nuc_cm_lower_group_norm(struct nuc_cm *c, struct nuc_node *node)
     struct nuc_node *affine[2];
     struct nuc_cm_unary u;
 
-    if (!is_own(c) || !nuc_cm_read_unary(node, false, &u))
+    if (!nuc_cm_is_own(c) || !nuc_cm_read_unary(node, false, &u))
         return false;
     const struct nuc_meta *m = &u.in.node->vals[0];
     int64_t groups = nuc_integer(node, NUC_ARG(NATIVE_GROUP_NORM, group), 1);
@@ -103,7 +98,7 @@ bool nuc_cm_lower_log_softmax(struct nuc_cm *c, struct nuc_node *node)
 {
     struct nuc_cm_unary u;
 
-    if (!is_own(c) || !nuc_cm_read_unary(node, false, &u) ||
+    if (!nuc_cm_is_own(c) || !nuc_cm_read_unary(node, false, &u) ||
         nuc_flag(node, NUC_ARG(NATIVE_LOG_SOFTMAX, half_to_float)) || nuc_elements(&node->vals[0]) == 0)
         return false;
     /* exp of 0, -1, -2, ... steps of the input; of int16 then of 0, -256, -512, ... steps. */

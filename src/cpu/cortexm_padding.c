@@ -140,6 +140,19 @@ static void put_in_place_of(struct nuc_cm *c, struct nuc_node *conv, struct nuc_
     nuc_remove_node(c->g, conv);
 }
 
+/* The other depthwise operator in place of this one, where it can have these paddings. */
+static bool put_other(struct nuc_cm *c, struct nuc_node *n, bool symmetric)
+{
+    struct sides s;
+
+    if (!nuc_conv_paddings(n, CONV(padding), s.before, s.after) ||
+        (symmetric && (s.before[0] != s.after[0] || s.before[1] != s.after[1])))
+        return false;
+    const int64_t padding[4] = {s.before[0], s.before[1], s.after[0], s.after[1]};
+    put_in_place_of(c, n, conv_as(c, row_of(n->op), symmetric, n, nuc_arg_node(n, CONV(input)), padding, n));
+    return true;
+}
+
 /* Every reader of the padded image, or of its copy, is a convolution that takes it. */
 static void give_padding(struct nuc_cm *c, struct nuc_node *padded, const struct nuc_node *pad,
                          const struct sides *added)
@@ -180,15 +193,10 @@ void nuc_cm_fold_padding(struct nuc_cm *c)
 void nuc_cm_overlay_depthwise(struct nuc_cm *c)
 {
     for (struct nuc_node *n = c->g->first, *next; n != NULL; n = next) {
-        const struct row *row = n->op == NUC_OP_CORTEXM_DEPTHWISE ? row_of(n->op) : NULL;
-        struct nuc_node *image = row != NULL ? nuc_arg_node(n, CONV(input)) : NULL;
-        struct sides s;
+        const struct nuc_node *image = n->op == NUC_OP_CORTEXM_DEPTHWISE ? nuc_arg_node(n, CONV(input)) : NULL;
         next = n->next;
-        if (image == NULL || image->n_users != 1 || n->vals[0].sizes[1] % A_GROUP != 0 ||
-            nuc_depthwise_overlay(n) == 0 || !nuc_conv_paddings(n, CONV(padding), s.before, s.after))
-            continue;
-        const int64_t padding[4] = {s.before[0], s.before[1], s.after[0], s.after[1]};
-        put_in_place_of(c, n, conv_as(c, row, false, n, image, padding, n));
+        if (image != NULL && image->n_users == 1 && n->vals[0].sizes[1] % A_GROUP == 0 && nuc_depthwise_overlay(n) != 0)
+            put_other(c, n, false);
     }
 }
 
@@ -198,14 +206,8 @@ bool nuc_cortexm_part_depthwise(struct nuc_graph *g, const struct nuc_cortexm_op
     bool found = false;
 
     for (struct nuc_node *n = g->first, *next; n != NULL; n = next) {
-        struct sides s;
         next = n->next;
-        if (n->op != NUC_OP_NUCLEON_DEPTHWISE || !nuc_conv_paddings(n, CONV(padding), s.before, s.after) ||
-            s.before[0] != s.after[0] || s.before[1] != s.after[1])
-            continue;
-        const int64_t padding[4] = {s.before[0], s.before[1], s.after[0], s.after[1]};
-        put_in_place_of(&c, n, conv_as(&c, row_of(n->op), true, n, nuc_arg_node(n, CONV(input)), padding, n));
-        found = true;
+        found = (n->op == NUC_OP_NUCLEON_DEPTHWISE && put_other(&c, n, true)) || found;
     }
     if (found)
         nuc_remove_dead(g); /* the scratch memory there was */

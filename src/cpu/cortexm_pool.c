@@ -538,8 +538,7 @@ bool nuc_cm_lower_var(struct nuc_cm *c, struct nuc_node *node)
 {
     struct nuc_cm_unary u;
 
-    if (c->options->executorch_ops_only || c->options->reference_compat || !nuc_cm_read_unary(node, false, &u) ||
-        nuc_elements(&node->vals[0]) == 0)
+    if (!nuc_cm_is_own(c) || !nuc_cm_read_unary(node, false, &u) || nuc_elements(&node->vals[0]) == 0)
         return false;
     double count = (double)(nuc_elements(&u.in.node->vals[0]) / nuc_elements(&node->vals[0]));
     double divisor = count - nuc_scalar(node, NUC_ARG(VAR, correction), 1);
@@ -692,8 +691,7 @@ bool nuc_cm_lower_grid_sampler(struct nuc_cm *c, struct nuc_node *node)
     struct nuc_cm_value grid;
     struct nuc_cm_unary u;
 
-    if (c->options->executorch_ops_only || c->options->reference_compat || !nuc_cm_read_unary(node, false, &u) ||
-        !rounds_finely(&u) || mode > NUC_GRID_NEAREST)
+    if (!nuc_cm_is_own(c) || !nuc_cm_read_unary(node, false, &u) || !rounds_finely(&u) || mode > NUC_GRID_NEAREST)
         return false;
     struct nuc_node *before = nuc_cm_place(&u.out);
     if (!read_grid(c, node, before, &grid) || (mode == NUC_GRID_NEAREST && grid.dtype != NUC_I16) ||

@@ -24,7 +24,8 @@ enum {
     LARGEST_EXPONENT = 64,
     MOST_LOWERED = 8, /* a sum of 2^(14 - 8) is as good as any larger one for a gate */
     PRODUCT_NUMBERS = 4,
-    MOST_NUMBERS = 3 * (1 + 2 * MOST_STATES) + PRODUCT_NUMBERS
+    MOST_NUMBERS = 3 * (1 + 2 * MOST_STATES) + PRODUCT_NUMBERS,
+    MOST_ARGS = 8
 };
 
 /* Quantized tensors around the layer; a state that is zero, or that nothing reads, has no node. */
@@ -387,30 +388,25 @@ static struct nuc_node *insert_operator(struct nuc_cm *c, const struct layer *l,
         params[PARAMS_EACH * d + 1] = padded(c, weights[d].hh.node, weights[d].hh_values);
         params[PARAMS_EACH * d + 2] = nuc_cm_constant(c, weights[d].hh.node, "_rows", NUC_I32, sizes, 2, rows[d]);
     }
-    struct nuc_arg input = nuc_node_arg(nuc_cm_contiguous(c, l->in.node, before)), h0 = state_arg(c, l, 0, before);
-    struct nuc_arg list = nuc_nodes_arg(params, PARAMS_EACH * l->r.directions);
-    struct nuc_arg both = nuc_bool_arg(l->r.directions == 2), first = nuc_bool_arg(l->r.batch_first);
-    struct nuc_arg bits = nuc_int_arg(p->fraction), numbers = nuc_ints_arg(scales, n_scales);
+    const bool lstm = l->r.op == NUC_OP_LSTM, gru = l->r.op == NUC_OP_GRU;
+    struct nuc_arg args[MOST_ARGS];
+    uint32_t n = 0;
+    args[n++] = nuc_node_arg(nuc_cm_contiguous(c, l->in.node, before));
+    for (uint32_t s = 0; s < l->r.n_states; s++)
+        args[n++] = state_arg(c, l, s, before);
+    args[n++] = nuc_nodes_arg(params, PARAMS_EACH * l->r.directions);
+    args[n++] = nuc_bool_arg(l->r.directions == 2);
+    args[n++] = nuc_bool_arg(l->r.batch_first);
+    args[n++] = nuc_int_arg(p->fraction);
+    args[n++] = nuc_ints_arg(scales, n_scales);
+    if (!lstm && !gru)
+        args[n++] = nuc_bool_arg(l->r.op == NUC_OP_RNN_RELU);
+    enum nuc_op op = lstm ? NUC_OP_NUCLEON_LSTM : gru ? NUC_OP_NUCLEON_GRU : NUC_OP_NUCLEON_RNN;
+    struct nuc_node *layer = nuc_emit(c->g, before, op, l->node, args, n);
     /* Two states and an input of int16, padded as the weights, a cell state of int32. */
     size_t bytes = (size_t)(4 * ((l->r.hidden + 3) / 4 * 4) + 2 * ((l->r.inputs + 3) / 4 * 4));
-    if (l->r.op == NUC_OP_GRU) {
-        struct nuc_node *gru =
-            nuc_emit(c->g, before, NUC_OP_NUCLEON_GRU, l->node, NUC_ARGS(input, h0, list, both, first, bits, numbers));
-        nuc_cm_scratch(c->g, gru, NUC_ARG(NUCLEON_GRU, scratch), bytes);
-        return gru;
-    }
-    if (l->r.op == NUC_OP_LSTM) {
-        struct nuc_node *lstm =
-            nuc_emit(c->g, before, NUC_OP_NUCLEON_LSTM, l->node,
-                     NUC_ARGS(input, h0, state_arg(c, l, 1, before), list, both, first, bits, numbers));
-        nuc_cm_scratch(c->g, lstm, NUC_ARG(NUCLEON_LSTM, scratch), bytes + (size_t)l->r.hidden * 4);
-        return lstm;
-    }
-    struct nuc_node *rnn =
-        nuc_emit(c->g, before, NUC_OP_NUCLEON_RNN, l->node,
-                 NUC_ARGS(input, h0, list, both, first, bits, numbers, nuc_bool_arg(l->r.op == NUC_OP_RNN_RELU)));
-    nuc_cm_scratch(c->g, rnn, NUC_ARG(NUCLEON_RNN, scratch), bytes);
-    return rnn;
+    nuc_cm_scratch(c->g, layer, n, bytes + (lstm ? (size_t)l->r.hidden * 4 : 0));
+    return layer;
 }
 
 bool nuc_cm_lower_recurrent(struct nuc_cm *c, struct nuc_node *node)
@@ -420,7 +416,7 @@ bool nuc_cm_lower_recurrent(struct nuc_cm *c, struct nuc_node *node)
     struct products p;
     struct layer l;
 
-    if (c->options->executorch_ops_only || c->options->reference_compat || !read_layer(c, node, &l, weights))
+    if (!nuc_cm_is_own(c) || !read_layer(c, node, &l, weights))
         return false;
     if (!choose_products(c, &l, weights, &p) || !fit_rows(c, &l, weights, &p, rows))
         return false;

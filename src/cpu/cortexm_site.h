@@ -15,6 +15,12 @@ struct nuc_cm {
     const struct nuc_cortexm_options *options;
 };
 
+/* Operators of our own dialect may be used. */
+static inline bool nuc_cm_is_own(const struct nuc_cm *c)
+{
+    return !c->options->executorch_ops_only && !c->options->reference_compat;
+}
+
 /* A quantized tensor: an integer value and what its numbers mean. */
 struct nuc_cm_value {
     struct nuc_node *node;

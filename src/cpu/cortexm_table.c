@@ -210,22 +210,7 @@ static double number_of(struct nuc_graph *g, const struct nuc_node *node)
 {
     const void *bytes = element_of(g, node);
 
-    if (bytes == NULL)
-        return 0.0;
-    switch ((int)node->vals[0].dtype) {
-    case NUC_F32:
-        return (double)*(const float *)bytes;
-    case NUC_F64:
-        return *(const double *)bytes;
-    case NUC_I64:
-        return (double)*(const int64_t *)bytes;
-    case NUC_I32:
-        return *(const int32_t *)bytes;
-    case NUC_BOOL:
-        return *(const uint8_t *)bytes;
-    default:
-        return 0.0;
-    }
+    return bytes == NULL ? 0.0 : nuc_number_at(node->vals[0].dtype, bytes, 0);
 }
 
 bool nuc_cm_number(struct nuc_graph *g, const struct nuc_node *node, double *number)
@@ -413,7 +398,7 @@ static bool lower_wide_chain(struct nuc_cm *c, struct chain *v, struct nuc_node 
 {
     struct nuc_cm_value in = widened(&v->in), made = widened(&out->params);
 
-    if (c->options->executorch_ops_only || c->options->reference_compat || last->vals[0].dtype != NUC_F32)
+    if (!nuc_cm_is_own(c) || last->vals[0].dtype != NUC_F32)
         return false;
     struct nuc_node *before = nuc_cm_place(out);
     float *x = nuc_alloc_array(c->g->cx, NUMBERS, sizeof *x), *results = nuc_alloc_array(c->g->cx, NUMBERS, sizeof *x);
@@ -478,27 +463,24 @@ static struct nuc_node *truth_table(struct nuc_cm *c, struct chain *v, struct nu
     return nuc_emit(c->g, last->next, NUC_OP_NUCLEON_TEST, last, NUC_ARGS(v->in.node, table));
 }
 
-static bool relation_of(enum nuc_op op, int64_t *relation)
+/* -1: it is no comparison. */
+static int64_t relation_of(enum nuc_op op)
 {
     static const enum nuc_op relations[] = {NUC_OP_EQ, NUC_OP_NE, NUC_OP_LT, NUC_OP_LE, NUC_OP_GT, NUC_OP_GE};
+    int64_t relation = sizeof relations / sizeof *relations - 1;
 
-    for (size_t i = 0; i < sizeof relations / sizeof *relations; i++) {
-        if (relations[i] == op) {
-            *relation = (int64_t)i;
-            return true;
-        }
-    }
-    return false;
+    while (relation >= 0 && relations[relation] != op)
+        relation--;
+    return relation;
 }
 
 /* Both as multiples of twice the larger scale, as a sum has them: equal scales give equal multipliers. */
 static struct nuc_node *comparison(struct nuc_cm *c, struct nuc_node *node)
 {
+    const int64_t relation = relation_of(node->op);
     struct nuc_cm_value a, b;
-    int64_t relation;
 
-    if (!relation_of(node->op, &relation) || !nuc_cm_tensor(node, NUC_SELF, &a) ||
-        !nuc_cm_tensor(node, NUC_OTHER, &b) || a.dtype != b.dtype)
+    if (relation < 0 || !nuc_cm_tensor(node, NUC_SELF, &a) || !nuc_cm_tensor(node, NUC_OTHER, &b) || a.dtype != b.dtype)
         return NULL;
     double twice_max = 2 * (a.scale > b.scale ? a.scale : b.scale);
     struct nuc_multiplier m = nuc_cm_multiplier(a.scale / twice_max), n = nuc_cm_multiplier(b.scale / twice_max);
