@@ -96,8 +96,7 @@ enum nuc_status nuc_op_int8_var(struct nuc_kernel_context *cx, struct nuc_value 
 {
     const struct nuc_args_int8_var *a = (const void *)args;
     const struct nuc_tensor *in = &a->input->u.tensor, *out = &a->out->u.tensor;
-    struct nuc_loops kept = {.rank = 0};
-    struct nuc_loops reduced = {.rank = 0};
+    struct nuc_loops kept, reduced;
 
     if (!nuc_reduction_loops(cx, a->dim, a->keepdim->u.b, in, out, &kept, &reduced) ||
         !takes(cx, in, in->bytes / out->bytes, 0, nuc_int32(a->output_zero_point)))

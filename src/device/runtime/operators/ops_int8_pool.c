@@ -189,8 +189,7 @@ enum nuc_status nuc_op_int8_sum(struct nuc_kernel_context *cx, struct nuc_value 
     const struct nuc_multiplier m = nuc_multiplier_of(a->output_multiplier, a->output_shift);
     const struct nuc_rescale rescale = {&m.multiplier, &m.shift, 0, nuc_int32(a->output_zero_point),
                                         INT8_MIN,      INT8_MAX};
-    struct nuc_loops kept = {.rank = 0};
-    struct nuc_loops reduced = {.rank = 0};
+    struct nuc_loops kept, reduced;
 
     if (!nuc_reduction_loops(cx, a->dim, a->keepdim->u.b, in, out, &kept, &reduced))
         return NUC_UNSUPPORTED;
@@ -202,7 +201,7 @@ enum nuc_status nuc_op_int16_sum(struct nuc_kernel_context *cx, struct nuc_value
 {
     const struct nuc_args_int16_sum *a = (const void *)args;
     const struct nuc_tensor *in = &a->input->u.tensor, *out = &a->out->u.tensor;
-    struct nuc_loops kept = {.rank = 0}, reduced = {.rank = 0};
+    struct nuc_loops kept, reduced;
 
     if (!nuc_zeros(cx, a->input_zero_point->u.i, a->output_zero_point->u.i, 0) ||
         !nuc_reduction_loops(cx, a->dim, a->keepdim->u.b, in, out, &kept, &reduced))

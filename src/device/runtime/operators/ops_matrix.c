@@ -176,6 +176,7 @@ static bool split_dims(const struct nuc_tensor *in, const struct nuc_tensor *out
     ptrdiff_t out_strides[NUC_MAX_RANK];
     uint32_t at = 0;
 
+    kept->rank = reduced->rank = 0;
     nuc_tensor_strides(in, in_strides);
     nuc_tensor_strides(out, out_strides);
     for (uint32_t d = 0; d < in->rank; d++) {

@@ -19,8 +19,7 @@ static enum nuc_status reduce(struct nuc_kernel_context *cx, enum nuc_reduce_op 
                               const struct nuc_value *dim, const struct nuc_value *keepdim,
                               const struct nuc_tensor *out)
 {
-    struct nuc_loops kept = {.rank = 0};
-    struct nuc_loops reduced = {.rank = 0};
+    struct nuc_loops kept, reduced;
     bool extreme = op == NUC_REDUCE_MAX || op == NUC_REDUCE_MIN;
     bool real = nuc_is_f32(in) && nuc_is_f32(out);
     bool whole = nuc_is_whole(in) && out->dtype == (extreme ? in->dtype : NUC_I64) && op != NUC_REDUCE_MEAN;
@@ -60,8 +59,7 @@ enum nuc_status nuc_op_any(struct nuc_kernel_context *cx, struct nuc_value *cons
 {
     const struct nuc_args_any *a = (const void *)args;
     const struct nuc_tensor *in = &a->self->u.tensor, *out = &a->out->u.tensor;
-    struct nuc_loops kept = {.rank = 0};
-    struct nuc_loops reduced = {.rank = 0};
+    struct nuc_loops kept, reduced;
 
     if (!nuc_need(cx, a->dim->kind == NUC_VALUE_NONE || a->dim->u.list.count > 0,
                   NUC_TEXT("argument 'dim' is empty")) ||
@@ -83,8 +81,7 @@ static enum nuc_status arg_extreme(struct nuc_kernel_context *cx, bool largest, 
 {
     const struct nuc_args_argmax *a = (const void *)args;
     const struct nuc_tensor *in = &a->self->u.tensor, *out = &a->out->u.tensor;
-    struct nuc_loops kept = {.rank = 0};
-    struct nuc_loops reduced = {.rank = 0};
+    struct nuc_loops kept, reduced;
 
     if (!nuc_reduction_loops(cx, a->dim, a->keepdim->u.b, in, out, &kept, &reduced) ||
         !nuc_need(cx, in->bytes > 0 || out->bytes == 0, NUC_TEXT("argument 'self' has no elements")))
@@ -112,8 +109,7 @@ enum nuc_status nuc_op_var(struct nuc_kernel_context *cx, struct nuc_value *cons
     const struct nuc_args_var *a = (const void *)args;
     const struct nuc_tensor *in = &a->self->u.tensor, *out = &a->out->u.tensor;
     double correction = a->correction->kind == NUC_VALUE_NONE ? 1.0 : nuc_value_scalar(a->correction);
-    struct nuc_loops kept = {.rank = 0};
-    struct nuc_loops reduced = {.rank = 0};
+    struct nuc_loops kept, reduced;
 
     if (!nuc_reduction_loops(cx, a->dim, a->keepdim->u.b, in, out, &kept, &reduced))
         return NUC_UNSUPPORTED;
