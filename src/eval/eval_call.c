@@ -139,28 +139,9 @@ void nuc_eval_broadcast_strides(const struct nuc_meta *from, const struct nuc_me
     }
 }
 
-void nuc_eval_join_shapes(struct nuc_meta *common, const struct nuc_meta *m)
-{
-    struct nuc_meta joined = {.rank = common->rank > m->rank ? common->rank : m->rank};
-
-    for (uint32_t i = 1; i <= joined.rank; i++) {
-        int64_t a = i <= common->rank ? common->sizes[common->rank - i] : 1;
-        joined.sizes[joined.rank - i] = a == 1 && i <= m->rank ? m->sizes[m->rank - i] : a;
-    }
-    *common = joined;
-}
-
 bool nuc_eval_can_convert(enum nuc_dtype dtype)
 {
     return dtype < NUC_DTYPE_COUNT && dtype != NUC_F16 && dtype != NUC_BF16;
-}
-
-void nuc_eval_check_convert(const struct nuc_eval_call *c, enum nuc_dtype from, enum nuc_dtype to)
-{
-    bool is_half = from == NUC_F16 || from == NUC_BF16;
-
-    if (from != to && ((!nuc_eval_can_convert(from) && !is_half) || !nuc_eval_can_convert(to)))
-        nuc_eval_fail(c, "%s is not converted to %s", nuc_dtype_name(from), nuc_dtype_name(to));
 }
 
 void nuc_eval_convert(enum nuc_dtype from, const void *in, enum nuc_dtype to, void *out, size_t count)

@@ -176,17 +176,11 @@ size_t nuc_eval_rows(const struct nuc_meta *m);
 /* Strides with which a contiguous tensor `from` is read in the shape of `to` (trailing dimensions match or are 1). */
 void nuc_eval_broadcast_strides(const struct nuc_meta *from, const struct nuc_meta *to, size_t strides[NUC_MAX_RANK]);
 
-/* Makes `common` the shape to which it and `m` broadcast. */
-void nuc_eval_join_shapes(struct nuc_meta *common, const struct nuc_meta *m);
-
 /* All types but float16 and bfloat16. */
 bool nuc_eval_can_convert(enum nuc_dtype dtype);
 
 /* The dimensions that a reduction reduces, as a mask. */
 uint32_t nuc_eval_reduced_dims(const struct nuc_eval_call *c);
-
-/* Fails unless elements of one type are, or can be converted to, those of the other. */
-void nuc_eval_check_convert(const struct nuc_eval_call *c, enum nuc_dtype from, enum nuc_dtype to);
 
 /* Converts `count` elements; equal dtypes are copied. */
 void nuc_eval_convert(enum nuc_dtype from, const void *in, enum nuc_dtype to, void *out, size_t count);

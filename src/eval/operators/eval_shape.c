@@ -1,4 +1,4 @@
-/* Views, padding, conversion of dtypes. Any element type. */
+/* Views, padding, conversion of dtypes, ranges. Any element type. */
 #include <string.h>
 
 #include "eval/eval_call.h"
@@ -42,7 +42,11 @@ static bool keeps_dtype(const struct nuc_node *node)
 
 static void prepare_cast(struct nuc_eval_call *c)
 {
-    nuc_eval_check_convert(c, nuc_eval_in_meta(c, NUC_SELF)->dtype, nuc_eval_result(c)->dtype);
+    const enum nuc_dtype from = nuc_eval_in_meta(c, NUC_SELF)->dtype, to = nuc_eval_result(c)->dtype;
+    const bool is_half = from == NUC_F16 || from == NUC_BF16;
+
+    if (from != to && ((!nuc_eval_can_convert(from) && !is_half) || !nuc_eval_can_convert(to)))
+        nuc_eval_fail(c, "%s is not converted to %s", nuc_dtype_name(from), nuc_dtype_name(to));
 }
 
 static void run_cast(const struct nuc_eval_call *c)
@@ -219,3 +223,33 @@ static void run_pad(const struct nuc_eval_call *c)
 }
 
 const struct nuc_eval_op nuc_eval_pad = {.prepare = prepare_pad, .run = run_pad};
+
+/* ---- tensors made from numbers only: computed once ---- */
+
+/* What torch leaves undefined in an empty tensor is zero here. */
+static void run_zeros(const struct nuc_eval_call *c)
+{
+    memset(c->out[0], 0, nuc_bytes(nuc_eval_result(c)));
+}
+
+const struct nuc_eval_op nuc_eval_zeros = {.run = run_zeros};
+
+/* The shape rule has counted the elements. */
+static void prepare_arange(struct nuc_eval_call *c)
+{
+    enum nuc_dtype dtype = nuc_eval_result(c)->dtype;
+
+    if (!nuc_eval_can_convert(dtype))
+        nuc_eval_fail(c, "ranges of %s are not computed", nuc_dtype_name(dtype));
+}
+
+static void run_arange(const struct nuc_eval_call *c)
+{
+    double start = nuc_scalar(c->node, NUC_ARG(ARANGE, start), 0.0);
+    double step = nuc_scalar(c->node, NUC_ARG(ARANGE, step), 1.0);
+
+    for (size_t i = 0; i < nuc_eval_elements(c); i++)
+        nuc_store_number(nuc_eval_result(c)->dtype, c->out[0], i, start + step * (double)i);
+}
+
+const struct nuc_eval_op nuc_eval_arange = {.prepare = prepare_arange, .run = run_arange};
