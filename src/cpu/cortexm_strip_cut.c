@@ -1,7 +1,6 @@
 /* A stage of a graph made into its strips. */
 #include "cpu/cortexm_site.h"
 #include "cpu/strip_stage.h"
-#include "cpu/strips.h"
 #include "ir/conv_args.h"
 #include "ir/labels.h"
 
@@ -42,6 +41,16 @@ static struct nuc_node *operand_rows(struct cutting *t, const struct nuc_strip_n
                      (struct nuc_rows){read.low - from, read.high - from});
 }
 
+/* Argument `arg` of a node of the stage is an image of which a strip is read. */
+static bool is_read_in_rows(const struct nuc_strip_node *n, uint32_t arg)
+{
+    for (uint32_t k = 0; k < n->reads->count; k++) {
+        if (n->reads->operands[k].arg == arg)
+            return true;
+    }
+    return false;
+}
+
 /* Any other operator: the same arguments but for the images, and scratch memory of its own. */
 static struct nuc_node *other_strip(struct cutting *t, const struct nuc_strip_node *n, struct nuc_rows read)
 {
@@ -50,7 +59,7 @@ static struct nuc_node *other_strip(struct cutting *t, const struct nuc_strip_no
     struct nuc_node **images = nuc_alloc_array(g->cx, n_args, sizeof(struct nuc_node *));
 
     for (uint32_t i = 0; i < n_args; i++)
-        images[i] = nuc_reads_rows(n, i) ? operand_rows(t, n, i, read) : NULL;
+        images[i] = is_read_in_rows(n, i) ? operand_rows(t, n, i, read) : NULL;
     struct nuc_node *strip = nuc_insert(g, t->before, n->node->op, n->node);
     for (uint32_t i = 0; i < n_args; i++) {
         const struct nuc_node *in = nuc_arg_node(n->node, i);
@@ -156,30 +165,6 @@ static void keep_rows(struct cutting *t, uint32_t place)
         t->kept[i] = copy_of(t, rows_view(t, t->strips[i], now->dim, part));
         label_rows(t->cm.g, t->kept[i], "kept ", kept);
     }
-}
-
-static struct nuc_rows strip_rows(const struct nuc_strip_stage *s, int64_t rows, int64_t strip)
-{
-    int64_t height = s->cut->vals[0].sizes[s->nodes[s->n - 1].dim], low = strip * rows;
-
-    return (struct nuc_rows){low, low + rows < height ? low + rows : height};
-}
-
-bool nuc_next_strip(struct nuc_strip_stage *s, const struct nuc_strips *strips, int64_t strip,
-                    struct nuc_strip_node *now)
-{
-    if (strip == 0) {
-        nuc_begin_strips(s, strips->keep);
-        if (!nuc_rows_of_strip(s, strip_rows(s, strips->rows, 0)))
-            return false;
-    }
-    for (uint32_t i = 0; i < s->n; i++)
-        now[i] = s->nodes[i];
-    if (strip + 1 < strips->count)
-        return nuc_rows_of_strip(s, strip_rows(s, strips->rows, strip + 1));
-    for (uint32_t i = 0; i < s->n; i++)
-        s->nodes[i].fresh = s->nodes[i].rows = (struct nuc_rows){0, 0};
-    return true;
 }
 
 void nuc_cut_into_strips(struct nuc_graph *g, const struct nuc_target *target, const struct nuc_strips *strips)

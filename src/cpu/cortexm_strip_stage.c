@@ -30,14 +30,6 @@ static void unite(struct nuc_rows *rows, struct nuc_rows more)
     rows->high = more.high > rows->high ? more.high : rows->high;
 }
 
-void nuc_begin_strips(struct nuc_strip_stage *s, const bool *keep)
-{
-    for (uint32_t i = 0; i < s->n; i++) {
-        s->nodes[i].rows = s->nodes[i].fresh = (struct nuc_rows){0, 0};
-        s->nodes[i].keep = keep != NULL && keep[i];
-    }
-}
-
 /* `rows` are what the strip reads. */
 static void set_fresh(struct nuc_strip_node *n)
 {
@@ -68,19 +60,39 @@ static bool read_rows(struct nuc_strip_stage *s, const struct nuc_strip_node *n)
     return true;
 }
 
-bool nuc_rows_of_strip(struct nuc_strip_stage *s, struct nuc_rows cut)
+/*
+ * Sets the rows of all nodes for strip `strip` of the cut, the one after that of the last call; none after the last.
+ * False when a window lies in the padding alone.
+ */
+static bool rows_of_strip(struct nuc_strip_stage *s, const struct nuc_strips *strips, int64_t strip)
 {
+    struct nuc_strip_node *cut = &s->nodes[s->n - 1];
+    int64_t height = s->cut->vals[0].sizes[cut->dim], low = strip * strips->rows, high = low + strips->rows;
+
     for (uint32_t i = 0; i < s->n; i++) {
-        s->nodes[i].held = s->nodes[i].keep ? s->nodes[i].rows : (struct nuc_rows){0, 0};
-        s->nodes[i].rows = (struct nuc_rows){0, 0};
+        struct nuc_strip_node *n = &s->nodes[i];
+        n->held = strip > 0 && strips->keep != NULL && strips->keep[i] ? n->rows : (struct nuc_rows){0, 0};
+        n->rows = n->fresh = (struct nuc_rows){0, 0};
     }
-    s->nodes[s->n - 1].rows = cut;
+    if (strip == strips->count)
+        return true;
+    cut->rows = (struct nuc_rows){low, high < height ? high : height};
     for (uint32_t i = s->n; i-- > 0;) {
         set_fresh(&s->nodes[i]);
         if (!nuc_no_rows(s->nodes[i].fresh) && !read_rows(s, &s->nodes[i]))
             return false;
     }
     return true;
+}
+
+bool nuc_next_strip(struct nuc_strip_stage *s, const struct nuc_strips *strips, int64_t strip,
+                    struct nuc_strip_node *now)
+{
+    if (strip == 0 && !rows_of_strip(s, strips, 0))
+        return false;
+    for (uint32_t i = 0; i < s->n; i++)
+        now[i] = s->nodes[i];
+    return rows_of_strip(s, strips, strip + 1);
 }
 
 bool nuc_is_strip_view(const struct nuc_node *node)
@@ -118,15 +130,6 @@ static uint32_t outermost(const struct nuc_meta *m)
             return m->dim_order[i];
     }
     return m->rank;
-}
-
-bool nuc_reads_rows(const struct nuc_strip_node *n, uint32_t arg)
-{
-    for (uint32_t k = 0; k < n->reads->count; k++) {
-        if (n->reads->operands[k].arg == arg)
-            return true;
-    }
-    return false;
 }
 
 bool nuc_has_paddings(const struct nuc_node *node, const struct nuc_axis *rows)

@@ -1,9 +1,8 @@
-#include "cpu/strips.h"
+#include "cpu/strip_stage.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-#include "cpu/strip_stage.h"
 #include "ir/op_list.h"
 #include "npu/support/kernel_cycles.h"
 

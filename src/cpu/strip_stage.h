@@ -2,9 +2,8 @@
 #ifndef NUC_CPU_STRIP_STAGE_H
 #define NUC_CPU_STRIP_STAGE_H
 
+#include "cpu/strips.h"
 #include "ir/axis_map.h"
-#include "ir/graph.h"
-#include "npu/target/target.h"
 
 struct nuc_rows {
     int64_t low, high; /* high excluded; none: both equal */
@@ -27,7 +26,6 @@ struct nuc_strip_node {
     struct nuc_node *node;
     const struct nuc_strip_reads *reads;
     uint32_t dim;          /* its rows: the outermost dimension in memory */
-    bool keep;             /* rows that the next strip reads, too, are kept for it */
     struct nuc_rows rows;  /* there are in the strip under way */
     struct nuc_rows fresh; /* of these computed in it, the last ones; the others are kept from the strip before */
     struct nuc_rows held;  /* there were after the strip before */
@@ -53,9 +51,6 @@ bool nuc_has_strips(const struct nuc_node *node);
 bool nuc_strip_stage(struct nuc_graph *g, struct nuc_node *cut, const struct nuc_node *from,
                      struct nuc_strip_stage *out);
 
-/* Argument `arg` of a node of the stage is an image of which a strip is read. */
-bool nuc_reads_rows(const struct nuc_strip_node *n, uint32_t arg);
-
 /* An operator whose rows are such has a padding for each end of a strip: a convolution, which has a weight. */
 bool nuc_has_paddings(const struct nuc_node *node, const struct nuc_axis *rows);
 
@@ -64,15 +59,6 @@ bool nuc_has_paddings(const struct nuc_node *node, const struct nuc_axis *rows);
  * where no row of the image is read.
  */
 bool nuc_rows_read(const struct nuc_strip_node *n, struct nuc_rows rows, struct nuc_rows *read, int64_t outside[2]);
-
-/* Before the first strip: nothing is there. keep: by place in the stage; NULL: nothing is kept. */
-void nuc_begin_strips(struct nuc_strip_stage *s, const bool *keep);
-
-/*
- * Sets the rows of all nodes for a strip of the cut, the one after that of the last call. False when a window lies in
- * the padding alone.
- */
-bool nuc_rows_of_strip(struct nuc_strip_stage *s, struct nuc_rows cut);
 
 static inline bool nuc_no_rows(struct nuc_rows rows)
 {
@@ -91,9 +77,8 @@ uint32_t *nuc_last_readers(const struct nuc_strip_stage *s, uint32_t *owner);
 
 /*
  * The rows of strip `strip` in `now`, those of the one after it in the stage (none after the last); from the first on.
- * False as nuc_rows_of_strip().
+ * False when a window lies in the padding alone.
  */
-struct nuc_strips;
 bool nuc_next_strip(struct nuc_strip_stage *s, const struct nuc_strips *strips, int64_t strip,
                     struct nuc_strip_node *now);
 

@@ -100,12 +100,22 @@ static void padding_alone(struct nuc_context *cx, void *arg)
     HEAD CONV("a", "x", "1") CONV("b", "a", "1") "%c = edge.aten.add.Tensor(%db, %da) ! 0.125, 5\n" CONV("d", "c", "2")
 #define END "%m = edge.aten.mean.dim(%dd, [2, 3], true) ! 0.125, 5\n"
 
+/* Rows 4 and 5 of a cut of 8 rows, after those before them. */
+static void third_strip(struct nuc_strip_stage *s, bool *keep, struct nuc_strip_node *now)
+{
+    const struct nuc_strips strips = {.rows = 2, .count = 4, .keep = keep};
+
+    for (int64_t i = 0; i < 3; i++)
+        assert_true(nuc_next_strip(s, &strips, i, now));
+}
+
 /* A stage with a branch inside; what is also read outside of it begins it. */
 static void branches(struct nuc_context *cx, void *arg)
 {
     struct nuc_graph *g = lowered(cx, RESIDUAL END);
     struct nuc_node *last = the_op(g, NUC_OP_CORTEXM_CONV2D, 2);
     struct nuc_strip_stage s;
+    struct nuc_strip_node now[5];
 
     assert_true(nuc_strip_stage(g, last, NULL, &s));
     assert_int_equal(s.n, 5); /* quantize, three convolutions, the sum */
@@ -116,17 +126,18 @@ static void branches(struct nuc_context *cx, void *arg)
     assert_false(nuc_strip_stage(g, the_op(g, NUC_OP_CORTEXM_CONV2D, 1), the_op(g, NUC_OP_CORTEXM_ADD, 0), &s));
     /* Rows of the last one: 2 of 8 read 5 of the sum, 7 of the second and 9 of the first convolution. */
     assert_true(nuc_strip_stage(g, last, NULL, &s));
-    assert_true(nuc_rows_of_strip(&s, (struct nuc_rows){4, 6}));
+    third_strip(&s, NULL, now);
     const int64_t expected[5] = {9, 7, 5, 5, 2};
     for (uint32_t i = 0; i < 5; i++)
-        assert_int_equal(s.nodes[i].rows.high - s.nodes[i].rows.low, expected[i]);
+        assert_int_equal(now[i].rows.high - now[i].rows.low, expected[i]);
 }
 
 /* The same with rows kept: of each value what the strip before has not read, and what both read of those read in
  * windows. */
 static void kept_rows(struct nuc_context *cx, void *arg)
 {
-    static const bool keep[5] = {true, true, true, true, false};
+    bool keep[5] = {true, true, true, true, false};
+    struct nuc_strip_node now[5];
     static const struct nuc_rows expected[5] = {{10, 14}, {9, 13}, {8, 12}, {8, 12}, {4, 6}};
     static const int64_t kept[5] = {2, 2, 0, 1, 0};
     struct nuc_graph *g = lowered(cx, RESIDUAL END);
@@ -135,18 +146,18 @@ static void kept_rows(struct nuc_context *cx, void *arg)
     assert_true(nuc_strip_stage(g, the_op(g, NUC_OP_CORTEXM_CONV2D, 2), NULL, &s));
     for (uint32_t i = 0; i < 5; i++)
         assert_int_equal(nuc_is_read_in_windows(&s, i), i < 2 || i == 3);
-    nuc_begin_strips(&s, keep);
-    for (int64_t row = 0; row < 6; row += 2)
-        assert_true(nuc_rows_of_strip(&s, (struct nuc_rows){row, row + 2}));
+    third_strip(&s, keep, now);
     for (uint32_t i = 0; i < 5; i++) {
-        assert_int_equal(s.nodes[i].fresh.low, expected[i].low);
-        assert_int_equal(s.nodes[i].fresh.high, expected[i].high);
-        assert_int_equal(nuc_kept_rows(&s.nodes[i]).high - nuc_kept_rows(&s.nodes[i]).low, kept[i]);
+        assert_int_equal(now[i].fresh.low, expected[i].low);
+        assert_int_equal(now[i].fresh.high, expected[i].high);
+        assert_int_equal(nuc_kept_rows(&now[i]).high - nuc_kept_rows(&now[i]).low, kept[i]);
     }
     /* Nothing is new for a strip that was there: its rows stay as they are. */
-    assert_true(nuc_rows_of_strip(&s, (struct nuc_rows){4, 6}));
-    assert_int_equal(s.nodes[3].rows.low, 7);
-    assert_int_equal(s.nodes[3].rows.high, 12);
+    const struct nuc_strips strips = {.rows = 2, .count = 4, .keep = keep};
+    assert_true(nuc_next_strip(&s, &strips, 2, now));
+    assert_int_equal(s.nodes[3].rows.low, now[3].rows.low);
+    assert_int_equal(s.nodes[3].rows.high, now[3].rows.high);
+    assert_false(nuc_no_rows(now[3].fresh));
     assert_true(nuc_no_rows(s.nodes[3].fresh));
     assert_true(nuc_no_rows(nuc_kept_rows(&s.nodes[3])));
 }
