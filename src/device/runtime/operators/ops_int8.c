@@ -7,17 +7,6 @@ bool nuc_image_size(const struct nuc_tensor *t, int32_t size[2])
     return size[0] <= NUC_LARGEST_SIDE && size[1] <= NUC_LARGEST_SIDE;
 }
 
-bool nuc_shifts_fit(const int32_t *shifts, int32_t count, int32_t most)
-{
-    const uint32_t range = (uint32_t)most + 31;
-
-    for (const int32_t *end = shifts + count; shifts < end; shifts++) {
-        if ((uint32_t)*shifts + 31 > range)
-            return false;
-    }
-    return true;
-}
-
 bool nuc_bounds_fit(struct nuc_kernel_context *cx, int32_t low, int32_t high)
 {
     return nuc_need(cx, low <= high, NUC_TEXT("argument 'activation_min' is above 'activation_max'"));

@@ -12,9 +12,6 @@ static inline bool nuc_is_s8(const struct nuc_tensor *t)
 /* Sizes of dimensions 2 and 3; false when one exceeds NUC_LARGEST_SIDE. */
 bool nuc_image_size(const struct nuc_tensor *t, int32_t size[2]);
 
-/* Every shift lies in [-31, most]. */
-bool nuc_shifts_fit(const int32_t *shifts, int32_t count, int32_t most);
-
 static inline struct nuc_multiplier nuc_multiplier_of(const struct nuc_value *multiplier, const struct nuc_value *shift)
 {
     return (struct nuc_multiplier){nuc_int32(multiplier), nuc_int32(shift)};

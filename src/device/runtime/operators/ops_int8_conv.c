@@ -3,45 +3,52 @@
 #include "device/base/span.h"
 #include "device/runtime/operators/ops_int8.h"
 
-/* Sizes and windows; the dilation has been read. */
-static bool read_images(struct nuc_kernel_context *cx, const struct nuc_args_images *a, const struct nuc_tensor *out,
-                        struct nuc_conv_s8 *c)
+/* Every shift lies in [-31, most]. */
+static bool shifts_fit(const struct nuc_rescale *r, int32_t count, int32_t most)
+{
+    const uint32_t range = (uint32_t)most + 31;
+
+    for (const int32_t *at = r->shifts; at < r->shifts + count; at++) {
+        if ((uint32_t)*at + 31 > range)
+            return false;
+    }
+    return true;
+}
+
+/* Sizes and windows, and how sums become int8. */
+static bool read_layer(struct nuc_kernel_context *cx, const struct nuc_args_images *a, const struct nuc_value *dilation,
+                       const struct nuc_args_requantize *r, const struct nuc_tensor *out, struct nuc_conv_s8 *c)
 {
     const struct nuc_tensor *in = &a->input->u.tensor, *weight = &a->weight->u.tensor;
+    const struct nuc_tensor *bias = nuc_optional_tensor(a->bias);
+    const struct nuc_tensor *multipliers = &r->requantize_multipliers->u.tensor;
+    const struct nuc_tensor *shifts = &r->requantize_shifts->u.tensor;
+    size_t channels = (size_t)out->sizes[1];
 
     c->batch = in->sizes[0];
     c->in_channels = in->sizes[1];
     c->out_channels = out->sizes[1];
+    nuc_list_pair(cx, dilation, NULL, c->dilation);
     for (uint32_t d = 0; d < 2; d++) {
         c->kernel[d] = weight->sizes[1 + d];
         c->stride[d] = (int32_t)nuc_list_int(cx, a->stride, d);
         c->padding[d] = (int32_t)nuc_list_int(cx, a->padding, d); /* before the image */
     }
+    c->bias = bias != NULL && bias->dtype == NUC_I32 ? bias->data : NULL;
+    c->input_offset = nuc_int32(r->input_offset);
+    c->rescale = (struct nuc_rescale){
+        multipliers->data,           shifts->data, 1, nuc_int32(r->output_offset), nuc_int32(r->activation_min),
+        nuc_int32(r->activation_max)};
     return nuc_need(cx, in->sizes[0] == out->sizes[0], NUC_TEXT("the batch sizes of 'input' and 'out' differ")) &&
            nuc_need(cx,
                     nuc_image_size(in, c->in_size) && nuc_image_size(out, c->out_size) &&
                         c->kernel[0] <= NUC_LARGEST_EXTENT && c->kernel[1] <= NUC_LARGEST_EXTENT,
-                    NUC_TEXT("an image or a kernel is too large"));
-}
-
-/* How sums become int8. */
-static bool read_rescale(struct nuc_kernel_context *cx, const struct nuc_tensor *bias,
-                         const struct nuc_args_requantize *a, struct nuc_conv_s8 *c)
-{
-    const struct nuc_tensor *multipliers = &a->requantize_multipliers->u.tensor;
-    const struct nuc_tensor *shifts = &a->requantize_shifts->u.tensor;
-    size_t channels = (size_t)c->out_channels;
-
-    c->bias = bias != NULL && bias->dtype == NUC_I32 ? bias->data : NULL;
-    c->input_offset = nuc_int32(a->input_offset);
-    c->rescale = (struct nuc_rescale){
-        multipliers->data,           shifts->data, 1, nuc_int32(a->output_offset), nuc_int32(a->activation_min),
-        nuc_int32(a->activation_max)};
-    return nuc_need(cx, bias == NULL || nuc_tensor_elements(bias) == channels,
+                    NUC_TEXT("an image or a kernel is too large")) &&
+           nuc_need(cx, bias == NULL || nuc_tensor_elements(bias) == channels,
                     NUC_TEXT("argument 'bias' is not one number an output channel")) &&
            nuc_need(cx, nuc_tensor_elements(multipliers) == channels && nuc_tensor_elements(shifts) == channels,
                     NUC_TEXT("'requantize_multipliers' or 'requantize_shifts' is not one int32 an output channel")) &&
-           nuc_need(cx, nuc_shifts_fit(shifts->data, c->out_channels, 31),
+           nuc_need(cx, shifts_fit(&c->rescale, c->out_channels, 31),
                     NUC_TEXT("argument 'requantize_shifts' is out of range")) &&
            nuc_bounds_fit(cx, c->rescale.low, c->rescale.high);
 }
@@ -91,8 +98,7 @@ static bool read_conv2d(struct nuc_kernel_context *cx, const struct nuc_args_ima
 {
     const struct nuc_tensor *weight = &images->weight->u.tensor;
 
-    nuc_list_pair(cx, dilation, NULL, c->dilation);
-    if (!read_images(cx, images, out, c) || !read_rescale(cx, nuc_optional_tensor(images->bias), requantize, c))
+    if (!read_layer(cx, images, dilation, requantize, out, c))
         return false;
     c->groups = c->in_channels / weight->sizes[3];
     return nuc_need(cx,
@@ -150,8 +156,7 @@ static bool read_depthwise(struct nuc_kernel_context *cx, const struct nuc_args_
 {
     const struct nuc_tensor *weight = &images->weight->u.tensor;
 
-    nuc_list_pair(cx, dilation, NULL, c->dilation);
-    if (!read_images(cx, images, out, c) || !read_rescale(cx, nuc_optional_tensor(images->bias), requantize, c))
+    if (!read_layer(cx, images, dilation, requantize, out, c))
         return false;
     c->groups = c->in_channels;
     return nuc_need(cx,
@@ -197,13 +202,13 @@ enum nuc_status nuc_op_int8_wide_depthwise_conv2d(struct nuc_kernel_context *cx,
 
 /* Dimension 0 of the weight holds the output channels of one group, dimension 3 all input channels. */
 static bool read_transposed(struct nuc_kernel_context *cx, const struct nuc_args_images *a,
-                            const struct nuc_args_requantize *requantize, const struct nuc_tensor *out,
-                            struct nuc_conv_s8 *c)
+                            const struct nuc_value *dilation, const struct nuc_args_requantize *requantize,
+                            const struct nuc_tensor *out, struct nuc_conv_s8 *c)
 {
     const struct nuc_tensor *weight = &a->weight->u.tensor;
     bool fits = true;
 
-    if (!read_images(cx, a, out, c) || !read_rescale(cx, nuc_optional_tensor(a->bias), requantize, c) ||
+    if (!read_layer(cx, a, dilation, requantize, out, c) ||
         !nuc_need(cx, c->groups <= c->in_channels, NUC_TEXT("argument 'groups' is out of range")) ||
         !nuc_need(cx,
                   c->in_channels % c->groups == 0 && weight->sizes[3] == c->in_channels &&
@@ -219,10 +224,10 @@ static bool read_transposed(struct nuc_kernel_context *cx, const struct nuc_args
 }
 
 static enum nuc_status transposed(struct nuc_kernel_context *cx, const struct nuc_args_images *a,
-                                  const struct nuc_args_requantize *requantize, const struct nuc_tensor *out,
-                                  struct nuc_conv_s8 *c)
+                                  const struct nuc_value *dilation, const struct nuc_args_requantize *requantize,
+                                  const struct nuc_tensor *out, struct nuc_conv_s8 *c)
 {
-    if (!read_transposed(cx, a, requantize, out, c))
+    if (!read_transposed(cx, a, dilation, requantize, out, c))
         return NUC_UNSUPPORTED;
     if (out->bytes > 0)
         nuc_kernel_transposed_conv_s8(c, a->input->u.tensor.data, a->weight->u.tensor.data, out->data);
@@ -234,9 +239,8 @@ enum nuc_status nuc_op_int8_transpose_conv2d(struct nuc_kernel_context *cx, stru
     const struct nuc_args_int8_transpose_conv2d *a = (const void *)args;
     struct nuc_conv_s8 c = {.groups = 1};
 
-    nuc_list_pair(cx, a->dilation, NULL, c.dilation);
     nuc_scratch(a->scratch, &c.scratch, &c.scratch_bytes);
-    return transposed(cx, &a->images, &a->requantize, &a->out->u.tensor, &c);
+    return transposed(cx, &a->images, a->dilation, &a->requantize, &a->out->u.tensor, &c);
 }
 
 /* With a groups argument and without scratch. */
@@ -245,8 +249,7 @@ enum nuc_status nuc_op_int8_grouped_transpose_conv2d(struct nuc_kernel_context *
     const struct nuc_args_int8_grouped_transpose_conv2d *a = (const void *)args;
     struct nuc_conv_s8 c = {.groups = nuc_int32(a->groups)};
 
-    nuc_list_pair(cx, a->dilation, NULL, c.dilation);
-    return transposed(cx, &a->images, &a->requantize, &a->out->u.tensor, &c);
+    return transposed(cx, &a->images, a->dilation, &a->requantize, &a->out->u.tensor, &c);
 }
 
 /* ---- int16 ---- */
@@ -260,7 +263,7 @@ static enum nuc_status compute_s16(struct nuc_kernel_context *cx, const struct n
 
     wide.long_bias = bias != NULL && wide.is_long ? bias->data : NULL;
     if (!nuc_zeros(cx, c->input_offset, c->rescale.offset, 0) ||
-        !nuc_need(cx, !wide.is_long || nuc_shifts_fit(c->rescale.shifts, c->out_channels, NUC_MOST_LONG_SHIFT),
+        !nuc_need(cx, !wide.is_long || shifts_fit(&c->rescale, c->out_channels, NUC_MOST_LONG_SHIFT),
                   NUC_TEXT("argument 'requantize_shifts' is out of range")))
         return NUC_UNSUPPORTED;
     if (out->bytes > 0)
@@ -293,8 +296,7 @@ enum nuc_status nuc_op_int16_transpose_conv2d(struct nuc_kernel_context *cx, str
     const struct nuc_args_int16_transpose_conv2d *a = (const void *)args;
     struct nuc_conv_s8 c = {.groups = nuc_int32(a->groups)};
 
-    nuc_list_pair(cx, a->dilation, NULL, c.dilation);
-    if (!read_transposed(cx, &a->images, &a->requantize, &a->out->u.tensor, &c))
+    if (!read_transposed(cx, &a->images, a->dilation, &a->requantize, &a->out->u.tensor, &c))
         return NUC_UNSUPPORTED;
     return compute_s16(cx, &c, NUC_TRANSPOSED, &a->images, &a->out->u.tensor);
 }
