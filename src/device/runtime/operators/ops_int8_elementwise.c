@@ -39,20 +39,9 @@ OPERATOR(int8_add, nuc_kernel_add_s8, int8_add, nuc_add_s8, read_sum, true, self
 OPERATOR(int16_add, nuc_kernel_add_s16, int8_add, nuc_add_s8, read_sum, nuc_zeros(cx, p.offset_a, p.offset_b, p.offset),
          self, other)
 
-enum nuc_status nuc_op_int8_squared_difference(struct nuc_kernel_context *cx, struct nuc_value *const *args)
-{
-    const struct nuc_args_int8_add *a = (const void *)args; /* the same arguments */
-    const struct nuc_tensor *out = &a->out->u.tensor;
-    struct nuc_add_s8 p;
-    struct nuc_loops loops;
-
-    if (!read_sum(cx, a, &p, &loops))
-        return NUC_UNSUPPORTED;
-    if (out->bytes > 0)
-        nuc_kernel_squared_difference(&p, (enum nuc_dtype)out->dtype, &loops, a->self->u.tensor.data,
-                                      a->other->u.tensor.data, out->data);
-    return NUC_OK;
-}
+#define SQUARED_DIFFERENCE(p, loops, a, b, sum)                                                                        \
+    nuc_kernel_squared_difference(p, (enum nuc_dtype)out->dtype, loops, a, b, sum)
+OPERATOR(int8_squared_difference, SQUARED_DIFFERENCE, int8_add, nuc_add_s8, read_sum, true, self, other)
 
 static bool read_product(struct nuc_kernel_context *cx, const struct nuc_args_int8_mul *a, struct nuc_mul_s8 *p,
                          struct nuc_loops *loops)

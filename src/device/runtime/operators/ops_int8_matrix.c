@@ -68,49 +68,31 @@ static bool read_matrices(struct nuc_kernel_context *cx, const struct nuc_args_i
                     NUC_TEXT("the sizes of the matrices do not fit each other"));
 }
 
-/* Elements of one matrix of each. */
-struct matrix_steps {
-    ptrdiff_t left, right, out;
-};
+/* An operator of its own for each width; `also` is what else must hold. */
+#define BATCH_MATMUL(name, type, kernel, also)                                                                         \
+    enum nuc_status nuc_op_##name(struct nuc_kernel_context *cx, struct nuc_value *const *args)                        \
+    {                                                                                                                  \
+        const struct nuc_args_int8_batch_matmul *a = (const void *)args;                                               \
+        const struct nuc_multiplier scale = nuc_multiplier_of(a->output_multiplier, a->output_shift);                  \
+        const type *left = a->lhs->u.tensor.data, *right = a->rhs->u.tensor.data;                                      \
+        type *out = a->out->u.tensor.data;                                                                             \
+        struct nuc_matmul_s8 m;                                                                                        \
+                                                                                                                       \
+        if (!read_matrices(cx, a, &scale, &m) || !(also))                                                              \
+            return NUC_UNSUPPORTED;                                                                                    \
+        for (int32_t b = 0; a->out->u.tensor.bytes > 0 && b < a->lhs->u.tensor.sizes[0]; b++) {                        \
+            kernel(&m, left, right, out);                                                                              \
+            left += (ptrdiff_t)m.rows * m.depth;                                                                       \
+            right += (ptrdiff_t)m.columns * m.depth;                                                                   \
+            out += (ptrdiff_t)m.rows * m.columns;                                                                      \
+        }                                                                                                              \
+        return NUC_OK;                                                                                                 \
+    }
 
-static struct matrix_steps steps_of(const struct nuc_matmul_s8 *m)
-{
-    return (struct matrix_steps){(ptrdiff_t)m->rows * m->depth, (ptrdiff_t)m->columns * m->depth,
-                                 (ptrdiff_t)m->rows * m->columns};
-}
-
-enum nuc_status nuc_op_int8_batch_matmul(struct nuc_kernel_context *cx, struct nuc_value *const *args)
-{
-    const struct nuc_args_int8_batch_matmul *a = (const void *)args;
-    const struct nuc_multiplier scale = nuc_multiplier_of(a->output_multiplier, a->output_shift);
-    const int8_t *left = a->lhs->u.tensor.data, *right = a->rhs->u.tensor.data;
-    int8_t *out = a->out->u.tensor.data;
-    struct nuc_matmul_s8 m;
-
-    if (!read_matrices(cx, a, &scale, &m))
-        return NUC_UNSUPPORTED;
-    const struct matrix_steps step = steps_of(&m);
-    for (int32_t b = 0; a->out->u.tensor.bytes > 0 && b < a->lhs->u.tensor.sizes[0]; b++)
-        nuc_kernel_matmul_s8(&m, left + b * step.left, right + b * step.right, out + b * step.out);
-    return NUC_OK;
-}
-
-enum nuc_status nuc_op_int16_batch_matmul(struct nuc_kernel_context *cx, struct nuc_value *const *args)
-{
-    const struct nuc_args_int8_batch_matmul *a = (const void *)args; /* the same arguments */
-    const struct nuc_multiplier scale = nuc_multiplier_of(a->output_multiplier, a->output_shift);
-    const int16_t *left = a->lhs->u.tensor.data, *right = a->rhs->u.tensor.data;
-    int16_t *out = a->out->u.tensor.data;
-    struct nuc_matmul_s8 m;
-
-    if (!read_matrices(cx, a, &scale, &m) || !nuc_zeros(cx, m.input_offset, m.weight_offset, m.rescale.offset) ||
-        !nuc_need(cx, scale.shift <= NUC_MOST_LONG_SHIFT, NUC_TEXT("argument 'output_shift' is out of range")))
-        return NUC_UNSUPPORTED;
-    const struct matrix_steps step = steps_of(&m);
-    for (int32_t b = 0; a->out->u.tensor.bytes > 0 && b < a->lhs->u.tensor.sizes[0]; b++)
-        nuc_kernel_matmul_s16(&m, left + b * step.left, right + b * step.right, out + b * step.out);
-    return NUC_OK;
-}
+BATCH_MATMUL(int8_batch_matmul, int8_t, nuc_kernel_matmul_s8, true)
+BATCH_MATMUL(int16_batch_matmul, int16_t, nuc_kernel_matmul_s16,
+             nuc_zeros(cx, m.input_offset, m.weight_offset, m.rescale.offset) &&
+                 nuc_need(cx, scale.shift <= NUC_MOST_LONG_SHIFT, NUC_TEXT("argument 'output_shift' is out of range")))
 
 /* Rows of the dimension that is innermost in memory. */
 static bool softmax_rows(struct nuc_kernel_context *cx, const struct nuc_tensor *in, const struct nuc_value *along,

@@ -52,36 +52,36 @@ static void place_states(struct layer *l, int32_t direction)
     }
 }
 
-/* Left shifts of both products, exponent and bits of an input in float32. */
-static bool read_product_numbers(struct nuc_kernel_context *cx, const struct nuc_value *list, uint32_t at,
-                                 struct nuc_recurrence_s8 *p)
+/* Element `at` of a list, within bounds. */
+static bool read_within(struct nuc_kernel_context *cx, const struct nuc_value *list, uint32_t at, int64_t low,
+                        int64_t high, int32_t *out)
 {
-    int64_t x = nuc_list_int(cx, list, at), h = nuc_list_int(cx, list, at + 1);
-    int64_t exponent = nuc_list_int(cx, list, at + 2), bits = nuc_list_int(cx, list, at + 3);
+    int64_t number = nuc_list_int(cx, list, at);
 
-    p->x.left = (int32_t)x;
-    p->h.left = (int32_t)h;
-    p->exponent = (int32_t)exponent;
-    p->input_bits = (int32_t)bits;
-    return x >= 0 && x <= 31 && h >= 0 && h <= 31 && exponent >= -64 && exponent <= 64 && bits >= 1 && bits <= 15;
+    *out = (int32_t)number;
+    return number >= low && number <= high;
 }
 
-/* Zero point, multiplier and shift of each state going in, the output, and each state going out; numbers of products.
+/*
+ * Zero point, multiplier and shift of each state going in, the output, and each state going out; then left shifts of
+ * both products, exponent and bits of an input in float32.
  */
 static bool read_scales(struct nuc_kernel_context *cx, const struct nuc_value *list, struct layer *l)
 {
     struct nuc_recurrence_scale scales[MOST_SCALES];
-    int n = l->n_states;
+    const int n = l->n_states;
+    const uint32_t at = (uint32_t)(2 * n + 1) * 3;
 
-    if (list->u.list.count != (uint32_t)(2 * n + 1) * 3 + PRODUCT_NUMBERS ||
-        !read_product_numbers(cx, list, (uint32_t)(2 * n + 1) * 3, &l->p))
+    if (list->u.list.count != at + PRODUCT_NUMBERS || !read_within(cx, list, at, 0, 31, &l->p.x.left) ||
+        !read_within(cx, list, at + 1, 0, 31, &l->p.h.left) ||
+        !read_within(cx, list, at + 2, -64, 64, &l->p.exponent) ||
+        !read_within(cx, list, at + 3, 1, 15, &l->p.input_bits))
         return false;
-    for (uint32_t i = 0; i < (uint32_t)(2 * n + 1); i++) {
-        int64_t zero = nuc_list_int(cx, list, 3 * i), multiplier = nuc_list_int(cx, list, 3 * i + 1);
-        int64_t shift = nuc_list_int(cx, list, 3 * i + 2);
-        if (zero < INT8_MIN || zero > INT8_MAX || multiplier < 0 || multiplier > INT32_MAX || shift < -31 || shift > 30)
+    for (uint32_t i = 0; 3 * i < at; i++) {
+        if (!read_within(cx, list, 3 * i, INT8_MIN, INT8_MAX, &scales[i].zero_point) ||
+            !read_within(cx, list, 3 * i + 1, 0, INT32_MAX, &scales[i].factor.multiplier) ||
+            !read_within(cx, list, 3 * i + 2, -31, 30, &scales[i].factor.shift))
             return false;
-        scales[i] = (struct nuc_recurrence_scale){(int32_t)zero, {(int32_t)multiplier, (int32_t)shift}};
     }
     l->p.from_h0 = scales[0];
     l->p.to_out = scales[n];
@@ -200,15 +200,6 @@ static bool read_multipliers(struct nuc_kernel_context *cx, const struct nuc_val
         out[i] = (struct nuc_multiplier){(int32_t)multiplier, (int32_t)shift};
     }
     return true;
-}
-
-static bool read_within(struct nuc_kernel_context *cx, const struct nuc_value *list, uint32_t at, int64_t low,
-                        int64_t high, int32_t *out)
-{
-    int64_t number = nuc_list_int(cx, list, at);
-
-    *out = (int32_t)number;
-    return number >= low && number <= high;
 }
 
 static bool read_svdf(struct nuc_kernel_context *cx, const struct nuc_value *list, struct nuc_svdf_s8 *p)
