@@ -14,8 +14,8 @@
 
 /* ---- loading ---- */
 
-static enum nuc_status sizes(const uint8_t *processed, size_t size, struct nuc_backend_sizes *out,
-                             struct nuc_detail *detail)
+enum nuc_status nuc_neutron_driver_sizes(const uint8_t *processed, size_t size, struct nuc_backend_sizes *out,
+                                         struct nuc_detail *detail)
 {
     enum nuc_status status = nuc_neutron_sizes(processed, size, out, detail);
 
@@ -77,14 +77,14 @@ static enum nuc_status load(void *state, const uint8_t *processed, size_t size, 
     return nuc_neutron_failed(detail, code, NUC_TEXT("the driver refuses the copy functions"));
 }
 
-static void unload(void *state)
+void nuc_neutron_unload(void *state)
 {
     struct neutron_state *s = state;
 
     neutronModelUnprepare(s->handle);
 }
 
-static void *device(void *state)
+void *nuc_neutron_device(void *state)
 {
     struct neutron_state *s = state;
 
@@ -215,12 +215,12 @@ static enum nuc_status run(void *state, struct nuc_kernel_context *cx, struct nu
 
 const struct nuc_backend nuc_neutron_backend = {
     .id = "NeutronBackend",
-    .sizes = sizes,
+    .sizes = nuc_neutron_driver_sizes,
     .argument_bytes = nuc_neutron_argument_bytes,
     .load = load,
     .run = run,
-    .unload = unload,
-    .device = device,
+    .unload = nuc_neutron_unload,
+    .device = nuc_neutron_device,
 };
 
 static const struct nuc_backend *const default_backends[] = {&nuc_neutron_backend};

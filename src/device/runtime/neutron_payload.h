@@ -31,6 +31,12 @@ enum nuc_status nuc_neutron_sizes(const uint8_t *processed, size_t size, struct 
                                   struct nuc_detail *detail);
 size_t nuc_neutron_argument_bytes(const uint8_t *processed, size_t size, size_t index, const struct nuc_tensor *tensor);
 
+/* With the driver: those of neutron_delegate.c. */
+enum nuc_status nuc_neutron_driver_sizes(const uint8_t *processed, size_t size, struct nuc_backend_sizes *out,
+                                         struct nuc_detail *detail);
+void nuc_neutron_unload(void *state);
+void *nuc_neutron_device(void *state);
+
 /* What the driver answers, in the detail. */
 static inline enum nuc_status nuc_neutron_failed(struct nuc_detail *detail, NeutronError code, const char *message)
 {

@@ -26,17 +26,6 @@ static enum nuc_status suspend_after(enum nuc_status status, struct nuc_detail *
     return nuc_neutron_failed(detail, code, NUC_TEXT("the NPU does not suspend"));
 }
 
-static enum nuc_status sizes(const uint8_t *processed, size_t size, struct nuc_backend_sizes *out,
-                             struct nuc_detail *detail)
-{
-    return nuc_neutron_backend.sizes(processed, size, out, detail);
-}
-
-static size_t argument_bytes(const uint8_t *processed, size_t size, size_t index, const struct nuc_tensor *tensor)
-{
-    return nuc_neutron_backend.argument_bytes(processed, size, index, tensor);
-}
-
 static enum nuc_status load(void *state, const uint8_t *processed, size_t size, struct nuc_detail *detail)
 {
     enum nuc_status status = resume(detail);
@@ -46,7 +35,7 @@ static enum nuc_status load(void *state, const uint8_t *processed, size_t size, 
     enum nuc_status loaded = nuc_neutron_backend.load(state, processed, size, detail);
     status = suspend_after(loaded, detail);
     if (loaded == NUC_OK && status != NUC_OK)
-        nuc_neutron_backend.unload(state);
+        nuc_neutron_unload(state);
     return status;
 }
 
@@ -60,22 +49,12 @@ static enum nuc_status run(void *state, struct nuc_kernel_context *cx, struct nu
     return suspend_after(status, cx->detail);
 }
 
-static void unload(void *state)
-{
-    nuc_neutron_backend.unload(state);
-}
-
-static void *device(void *state)
-{
-    return nuc_neutron_backend.device(state);
-}
-
 const struct nuc_backend nuc_neutron_power_backend = {
     .id = "NeutronBackend",
-    .sizes = sizes,
-    .argument_bytes = argument_bytes,
+    .sizes = nuc_neutron_driver_sizes,
+    .argument_bytes = nuc_neutron_argument_bytes,
     .load = load,
     .run = run,
-    .unload = unload,
-    .device = device,
+    .unload = nuc_neutron_unload,
+    .device = nuc_neutron_device,
 };

@@ -79,10 +79,12 @@ static float mix(const struct tap *t, float first, float second)
     return fmaf(second, t->weights[1], first * t->weights[0]);
 }
 
-static void bilinear_planes(const void *arg, struct nuc_part part)
+/* Without mixing, as it would make NaN of infinity, where the nearest pixel is taken. */
+static void compute_planes(const void *arg, struct nuc_part part)
 {
     const struct nuc_eval_call *c = arg;
     const struct upsample *u = c->state;
+    const bool linear = c->node->op == NUC_OP_UPSAMPLE_BILINEAR;
     const float *in = nuc_eval_in(c, NUC_SELF);
 
     for (size_t p = part.begin; p < part.end; p++) {
@@ -93,25 +95,9 @@ static void bilinear_planes(const void *arg, struct nuc_part part)
             const float *bottom = in + (p * u->in[HEIGHT] + ty->second) * u->in[WIDTH];
             for (size_t x = 0; x < u->out[WIDTH]; x++) {
                 const struct tap *tx = &u->taps[WIDTH][x];
-                *out++ =
-                    mix(ty, mix(tx, top[tx->first], top[tx->second]), mix(tx, bottom[tx->first], bottom[tx->second]));
+                float above = linear ? mix(tx, top[tx->first], top[tx->second]) : top[tx->first];
+                *out++ = linear ? mix(ty, above, mix(tx, bottom[tx->first], bottom[tx->second])) : above;
             }
-        }
-    }
-}
-
-static void nearest_planes(const void *arg, struct nuc_part part)
-{
-    const struct nuc_eval_call *c = arg;
-    const struct upsample *u = c->state;
-    const float *in = nuc_eval_in(c, NUC_SELF);
-
-    for (size_t p = part.begin; p < part.end; p++) {
-        float *out = (float *)c->out[0] + p * u->out[HEIGHT] * u->out[WIDTH];
-        for (size_t y = 0; y < u->out[HEIGHT]; y++) {
-            const float *row = in + (p * u->in[HEIGHT] + u->taps[HEIGHT][y].first) * u->in[WIDTH];
-            for (size_t x = 0; x < u->out[WIDTH]; x++)
-                *out++ = row[u->taps[WIDTH][x].first];
         }
     }
 }
@@ -119,10 +105,8 @@ static void nearest_planes(const void *arg, struct nuc_part part)
 static void run(const struct nuc_eval_call *c)
 {
     const struct upsample *u = c->state;
-    bool linear = c->node->op == NUC_OP_UPSAMPLE_BILINEAR;
 
-    nuc_parallel_for(c->pool, u->planes, (double)nuc_eval_elements(c) * 8.0, linear ? bilinear_planes : nearest_planes,
-                     c);
+    nuc_parallel_for(c->pool, u->planes, (double)nuc_eval_elements(c) * 8.0, compute_planes, c);
 }
 
 const struct nuc_eval_op nuc_eval_upsample = {.prepare = prepare, .run = run};

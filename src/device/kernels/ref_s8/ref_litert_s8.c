@@ -15,30 +15,21 @@ static int32_t dot(const int8_t *w, const int8_t *x, int32_t count, int32_t zero
 
 /* ---- SVDF ---- */
 
-/* A row of a state in int8: it moves on by one value, and the sum of its products is added. */
-static int32_t filter_s8(const struct nuc_svdf_s8 *p, int32_t row, const int8_t *before, int32_t new, int8_t *after,
-                         int32_t sum)
-{
-    const int8_t *w = (const int8_t *)p->times + (ptrdiff_t)row * p->memory;
-
-    for (int32_t i = 0; i < p->memory; i++) {
-        after[i] = i + 1 < p->memory ? before[i + 1] : (int8_t) new;
-        sum = nuc_wrap_add(sum, w[i] * (after[i] - p->state_zero));
+/* A row of a state: it moves on by one value, and the sum of its products is added. */
+#define FILTER(name, type)                                                                                             \
+    static int32_t name(const struct nuc_svdf_s8 *p, int32_t row, const type *before, int32_t new, type *after,        \
+                        int32_t sum)                                                                                   \
+    {                                                                                                                  \
+        const type *w = (const type *)p->times + (ptrdiff_t)row * p->memory;                                           \
+                                                                                                                       \
+        for (int32_t i = 0; i < p->memory; i++) {                                                                      \
+            after[i] = i + 1 < p->memory ? before[i + 1] : (type) new;                                                 \
+            sum = nuc_wrap_add(sum, (int32_t)((int64_t)w[i] * (after[i] - p->state_zero)));                            \
+        }                                                                                                              \
+        return sum;                                                                                                    \
     }
-    return sum;
-}
-
-static int32_t filter_s16(const struct nuc_svdf_s8 *p, int32_t row, const int16_t *before, int32_t new, int16_t *after,
-                          int32_t sum)
-{
-    const int16_t *w = (const int16_t *)p->times + (ptrdiff_t)row * p->memory;
-
-    for (int32_t i = 0; i < p->memory; i++) {
-        after[i] = i + 1 < p->memory ? before[i + 1] : (int16_t) new;
-        sum = nuc_wrap_add(sum, (int32_t)((int64_t)w[i] * (after[i] - p->state_zero)));
-    }
-    return sum;
-}
+FILTER(filter_s8, int8_t)
+FILTER(filter_s16, int16_t)
 
 void nuc_kernel_svdf_s8(const struct nuc_svdf_s8 *p, const int8_t *in, const void *before, void *after, int8_t *out)
 {
