@@ -150,18 +150,34 @@ static void prepare_tensor(struct nuc_eval_call *c)
     q->scale = (float)(nuc_is_quantize(c->node) ? 1.0 / stated.scale : stated.scale);
 }
 
+/* Values with the same parameters: all, or those of a channel. */
+struct channel {
+    double scale; /* what to multiply with */
+    int64_t zero_point;
+    size_t first, count; /* elements */
+};
+
+static void quantize_values(const struct quant *q, const float *in, void *out, struct channel ch)
+{
+    int32_t chunk[CHUNK];
+
+    for (size_t at = ch.first; at < ch.first + ch.count; at += CHUNK) {
+        size_t count = chunk_at(at, ch.first + ch.count);
+        for (size_t i = 0; q->wide && i < count; i++)
+            chunk[i] = to_int(rint((double)in[at + i] * ch.scale) + (double)ch.zero_point, q->low, q->high);
+        if (!q->wide)
+            quantize_chunk(q, in + at, count, (float)ch.scale, ch.zero_point, chunk);
+        store_ints(q->dtype, out, at, count, chunk);
+    }
+}
+
 static void quantize_range(const void *arg, struct nuc_part part)
 {
     const struct nuc_eval_call *c = arg;
     const struct quant *q = c->state;
-    const float *in = nuc_eval_in(c, INPUT);
-    int32_t chunk[CHUNK];
 
-    for (size_t at = part.begin; at < part.end; at += CHUNK) {
-        size_t count = chunk_at(at, part.end);
-        quantize_chunk(q, in + at, count, q->scale, q->zero_point, chunk);
-        store_ints(q->dtype, c->out[0], at, count, chunk);
-    }
+    quantize_values(q, nuc_eval_in(c, INPUT), c->out[0],
+                    (struct channel){(double)q->scale, q->zero_point, part.begin, part.end - part.begin});
 }
 
 static void dequantize_range(const void *arg, struct nuc_part part)
@@ -289,12 +305,6 @@ static void prepare_channels(struct nuc_eval_call *c)
                       q->lines.size);
 }
 
-struct channel {
-    double scale;
-    int64_t zero_point;
-    size_t first; /* element */
-};
-
 static struct channel channel_at(const struct nuc_eval_call *c, size_t index)
 {
     const struct quant *q = c->state;
@@ -302,25 +312,10 @@ static struct channel channel_at(const struct nuc_eval_call *c, size_t index)
     const void *zeros = nuc_eval_in(c, ZERO_POINTS);
     double scale = nuc_number_at(q->wide ? NUC_F64 : NUC_F32, nuc_eval_in(c, SCALES), ch);
 
+    if (nuc_is_quantize(c->node))
+        scale = q->wide ? 1.0 / scale : (double)(1.0f / (float)scale);
     return (struct channel){scale, zeros == NULL ? 0 : nuc_int_at(nuc_eval_in_meta(c, ZERO_POINTS)->dtype, zeros, ch),
-                            index * q->lines.inner};
-}
-
-static void quantize_channel(const struct quant *q, const float *in, void *out, struct channel ch)
-{
-    int32_t chunk[CHUNK];
-
-    for (size_t at = 0; at < q->lines.inner; at += CHUNK) {
-        size_t count = chunk_at(at, q->lines.inner);
-        const float *from = in + ch.first + at;
-        if (q->wide) {
-            for (size_t i = 0; i < count; i++)
-                chunk[i] = to_int(rint((double)from[i] * (1.0 / ch.scale)) + (double)ch.zero_point, q->low, q->high);
-        } else {
-            quantize_chunk(q, from, count, 1.0f / (float)ch.scale, ch.zero_point, chunk);
-        }
-        store_ints(q->dtype, out, ch.first + at, count, chunk);
-    }
+                            index * q->lines.inner, q->lines.inner};
 }
 
 NUC_CLONES static void subtract_and_scale(const int32_t *in, size_t count, int32_t zero_point, float scale, float *out)
@@ -334,13 +329,13 @@ static void dequantize_channel(const struct quant *q, const void *in, float *out
     int32_t chunk[CHUNK];
 
     if (q->dtype == NUC_I64) {
-        dequantize_long((const int64_t *)in + ch.first, q->lines.inner, ch.zero_point, ch.scale, out + ch.first);
+        dequantize_long((const int64_t *)in + ch.first, ch.count, ch.zero_point, ch.scale, out + ch.first);
         return;
     }
-    for (size_t at = 0; at < q->lines.inner; at += CHUNK) {
-        size_t count = chunk_at(at, q->lines.inner);
-        float *to = out + ch.first + at;
-        load_ints(q->dtype, in, ch.first + at, count, chunk);
+    for (size_t at = ch.first; at < ch.first + ch.count; at += CHUNK) {
+        size_t count = chunk_at(at, ch.first + ch.count);
+        float *to = out + at;
+        load_ints(q->dtype, in, at, count, chunk);
         if (!q->wide && is_small(ch.zero_point) && nuc_dtype_size(q->dtype) <= 2) {
             subtract_and_scale(chunk, count, (int32_t)ch.zero_point, (float)ch.scale, to);
             continue;
@@ -359,7 +354,7 @@ static void compute_channels(const void *arg, struct nuc_part part)
 
     for (size_t i = part.begin; i < part.end; i++) {
         if (nuc_is_quantize(c->node))
-            quantize_channel(q, nuc_eval_in(c, INPUT), c->out[0], channel_at(c, i));
+            quantize_values(q, nuc_eval_in(c, INPUT), c->out[0], channel_at(c, i));
         else
             dequantize_channel(q, nuc_eval_in(c, INPUT), c->out[0], channel_at(c, i));
     }
