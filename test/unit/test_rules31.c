@@ -112,8 +112,8 @@ static void check_no_ops(struct nuc_context *cx, void *arg)
 static void check_transposes(struct nuc_context *cx, void *arg)
 {
     static const struct {
-        int64_t sizes[4];
-        uint32_t perm[4];
+        int32_t sizes[4];
+        int32_t perm[4];
         bool possible;
     } transposes[] = {
         {{1, 8, 8, 8}, {0, 2, 3, 1}, true},  /* input of a convolution 8 -> 8 */
@@ -128,8 +128,8 @@ static void check_transposes(struct nuc_context *cx, void *arg)
     const struct nuc_target *target = nuc_target_find(cx, NULL);
 
     for (size_t i = 0; i < sizeof transposes / sizeof transposes[0]; i++) {
-        const int64_t *sizes = transposes[i].sizes;
-        const uint32_t *perm = transposes[i].perm;
+        const int32_t *sizes = transposes[i].sizes;
+        const int32_t *perm = transposes[i].perm;
         assert_int_equal(nuc_can_transpose(target, nuc_flavor_find(cx, "sdk-3.1"), sizes, perm, 4),
                          transposes[i].possible);
         assert_true(nuc_can_transpose(target, nuc_flavor_find(cx, "sdk-3.2"), sizes, perm, 4));

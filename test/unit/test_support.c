@@ -31,8 +31,8 @@ static void check_mcxn_rule(struct nuc_context *cx, struct text_line *line)
 static void check_mcxn_transposes(struct nuc_context *cx, void *arg)
 {
     const struct nuc_target *target = nuc_target_find(cx, "mcxn547");
-    static const int64_t image[] = {1, 8, 8, 8}, plane[] = {1, 1, 8, 8};
-    static const uint32_t to_last[] = {0, 2, 3, 1};
+    static const int32_t image[] = {1, 8, 8, 8}, plane[] = {1, 1, 8, 8};
+    static const int32_t to_last[] = {0, 2, 3, 1};
 
     (void)arg;
     for (size_t i = 0; nuc_flavor_at(i) != NULL; i++) {

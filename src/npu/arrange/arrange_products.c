@@ -16,23 +16,6 @@ static int32_t as_image(struct nuc_ltb *b, int32_t tensor)
     return image;
 }
 
-/* Zeros of the scales that a bias has. */
-static int32_t no_bias(struct nuc_ltb *b, int32_t x, int32_t kernel)
-{
-    const struct nuc_lt_quant *w = &nuc_ltb_at(b, kernel)->quant;
-    float *scale = nuc_alloc_array(b->cx, w->count, sizeof *scale);
-    const int64_t *zero_point = nuc_alloc_array(b->cx, w->count, sizeof *zero_point);
-    int32_t channels = (int32_t)w->count;
-
-    for (uint32_t i = 0; i < w->count; i++)
-        scale[i] = (float)((double)nuc_ltb_at(b, x)->quant.scale[0] * (double)w->scale[i]);
-    const struct nuc_lt_quant quant = {w->count, scale, zero_point, 0};
-    const int32_t *zeros = nuc_alloc_array(b->cx, (size_t)channels, sizeof *zeros);
-    int32_t bias = nuc_ltb_constant(b, "no_bias", NUC_I32, &channels, 1, zeros);
-    nuc_ltb_quantize(b, bias, &quant);
-    return bias;
-}
-
 static void append_convolution(struct nuc_ltb *b, const struct nuc_lt_op *product)
 {
     int32_t x = as_image(b, product->inputs[0]), y = as_image(b, product->outputs[0]);
@@ -40,7 +23,7 @@ static void append_convolution(struct nuc_ltb *b, const struct nuc_lt_op *produc
     const int32_t *from = nuc_ltb_at(b, product->inputs[1])->shape, shape[4] = {from[0], 1, 1, from[1]};
     int32_t kernel = nuc_ltb_duplicate(b, product->inputs[1], "_kernel", true);
     nuc_ltb_set_shape(b, kernel, shape, 4);
-    int32_t bias = product->n_inputs > 2 && product->inputs[2] >= 0 ? product->inputs[2] : no_bias(b, x, kernel);
+    int32_t bias = product->n_inputs > 2 && product->inputs[2] >= 0 ? product->inputs[2] : nuc_ltb_no_bias(b, "no_bias", x, kernel);
 
     b->debug_handle = product->debug_handle;
     nuc_ltb_reshape(b, product->inputs[0], x);

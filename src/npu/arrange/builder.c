@@ -203,6 +203,21 @@ void nuc_ltb_quantize(struct nuc_ltb *b, int32_t tensor, const struct nuc_lt_qua
     t->quant = *quant;
 }
 
+int32_t nuc_ltb_no_bias(struct nuc_ltb *b, const char *name, int32_t x, int32_t weights)
+{
+    const int32_t channels = nuc_ltb_at(b, weights)->shape[0];
+    int32_t bias = nuc_ltb_constant(b, name, NUC_I32, &channels, 1,
+                                    nuc_alloc_array(b->cx, (size_t)channels, sizeof(int32_t)));
+    const struct nuc_lt_quant *in = &nuc_ltb_at(b, x)->quant, *w = &nuc_ltb_at(b, weights)->quant;
+    float *scale = nuc_alloc_array(b->cx, w->count, sizeof *scale);
+
+    for (uint32_t i = 0; i < w->count; i++)
+        scale[i] = (float)((double)in->scale[0] * (double)w->scale[i]);
+    nuc_ltb_at(b, bias)->quant =
+        (struct nuc_lt_quant){w->count, scale, nuc_alloc_array(b->cx, w->count, sizeof(int64_t)), 0};
+    return bias;
+}
+
 void nuc_ltb_set_shape(struct nuc_ltb *b, int32_t tensor, const int32_t *shape, uint32_t rank)
 {
     struct nuc_lt_tensor *t = nuc_ltb_at(b, tensor);

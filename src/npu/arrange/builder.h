@@ -95,6 +95,9 @@ int32_t nuc_ltb_constant(struct nuc_ltb *b, const char *name, enum nuc_dtype dty
                          const void *data);
 int32_t nuc_ltb_list(struct nuc_ltb *b, const char *name, const int32_t *values, uint32_t count);
 
+/* The bias of a convolution that has none: int32 zeros, with the scales of input times weights [O, ...]. */
+int32_t nuc_ltb_no_bias(struct nuc_ltb *b, const char *name, int32_t x, int32_t weights);
+
 /* A tensor like `tensor` with the suffix after its name; data is shared when keep_data. */
 int32_t nuc_ltb_duplicate(struct nuc_ltb *b, int32_t tensor, const char *suffix, bool keep_data);
 

@@ -85,16 +85,7 @@ void *nuc_permute_data(struct nuc_context *cx, const void *data, size_t size, co
 
 bool nuc_ltb_can_transpose(const struct nuc_ltb *b, const int32_t *shape, const int32_t *perm, uint32_t rank)
 {
-    int64_t sizes[NUC_MAX_RANK];
-    uint32_t from[NUC_MAX_RANK];
-
-    if (b->flavor == NULL)
-        return true;
-    for (uint32_t i = 0; i < rank; i++) {
-        sizes[i] = shape[i];
-        from[i] = (uint32_t)perm[i];
-    }
-    return nuc_can_transpose(b->target, b->flavor, sizes, from, rank);
+    return b->flavor == NULL || nuc_can_transpose(b->target, b->flavor, shape, perm, rank);
 }
 
 /* A permutation of neighbours that stay neighbours as one dimension each. */

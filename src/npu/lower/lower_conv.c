@@ -1,25 +1,10 @@
+/* Convolutions and matrix products. */
 #include "ir/args.h"
 #include "npu/lower/lowering.h"
 
 #define ARG(name) NUC_ARG(CONVOLUTION, name)
 
 static const struct nuc_pair ones = {1, 1}, zeros = {0, 0};
-
-/* LiteRT's convolutions always have a bias: int32 zeros with the scales s_input * s_weight. */
-static int32_t zero_bias(struct nuc_lowering *l, int32_t x, int32_t w)
-{
-    int32_t channels = nuc_ltb_at(l->b, w)->shape[0];
-    const int32_t *data = nuc_alloc_array(l->cx, (size_t)channels, sizeof *data);
-    int32_t bias = nuc_ltb_constant(l->b, "zero_bias", NUC_I32, &channels, 1, data);
-    const struct nuc_lt_quant *qx = &nuc_ltb_at(l->b, x)->quant, *qw = &nuc_ltb_at(l->b, w)->quant;
-    float *scale = nuc_alloc_array(l->cx, qw->count, sizeof *scale);
-    const int64_t *zero_point = nuc_alloc_array(l->cx, qw->count, sizeof *zero_point);
-
-    for (uint32_t i = 0; i < qw->count; i++)
-        scale[i] = (float)((double)qx->scale[0] * (double)qw->scale[i]);
-    nuc_ltb_at(l->b, bias)->quant = (struct nuc_lt_quant){qw->count, scale, zero_point, 0};
-    return bias;
-}
 
 static void set_window(struct nuc_lt_op *op, struct nuc_pair stride, struct nuc_pair dilation)
 {
@@ -45,7 +30,7 @@ static void lower_transposed(struct nuc_lowering *l, const struct nuc_node *node
         nuc_lower_refuse(l, node, "a transposed convolution with groups");
     w = nuc_ltb_transposed_constant(l->b, w, to_output_first, 0);
     if (bias < 0)
-        bias = zero_bias(l, x, w);
+        bias = nuc_ltb_no_bias(l->b, "zero_bias", x, w);
     int32_t whole = sliced ? nuc_ltb_duplicate(l->b, y, "_sliced", false) : y;
     struct nuc_lt_tensor *t = nuc_ltb_at(l->b, whole);
     t->shape[1] += (int32_t)(2 * padding.h);
@@ -78,7 +63,7 @@ void nuc_lower_convolution(struct nuc_lowering *l, const struct nuc_node *node, 
     const struct nuc_lt_tensor *input = nuc_ltb_at(l->b, x);
     bool depthwise = input->shape[input->rank - 1] == groups && nuc_ltb_at(l->b, w)->shape[0] == groups;
     if (bias < 0)
-        bias = zero_bias(l, x, w);
+        bias = nuc_ltb_no_bias(l->b, "zero_bias", x, w);
     x = nuc_lower_pad_hw(l, x, nuc_pair(node, ARG(padding), zeros), 0, nuc_ltb_at(l->b, x)->quant.zero_point[0]);
     if (depthwise)
         w = nuc_ltb_transposed_constant(l->b, w, to_depthwise, 3);
@@ -86,4 +71,53 @@ void nuc_lower_convolution(struct nuc_lowering *l, const struct nuc_node *node, 
         nuc_ltb_op(l->b, depthwise ? NUC_LT_DEPTHWISE_CONV_2D : NUC_LT_CONV_2D, (const int32_t[]){x, w, bias}, 3, y);
     set_window(op, nuc_pair(node, ARG(stride), ones), nuc_pair(node, ARG(dilation), ones));
     op->options.conv.depth_multiplier = depthwise ? 1 : 0;
+}
+
+/* ---- matrix products ---- */
+
+/*
+ * torch multiplies [M, N] by weights [N, O], FULLY_CONNECTED expects them as [O, N]. A linear layer's weights come
+ * through a permute of their own, so that tidying cancels the two transposes; those with a scale for each output are
+ * transposed here.
+ */
+static int32_t weights(struct nuc_lowering *l, const struct nuc_node *node, uint32_t index)
+{
+    static const int32_t swap[2] = {1, 0};
+    int32_t w = nuc_lower_input(l, node, index);
+
+    if (nuc_ltb_is_constant(l->b, w) && nuc_ltb_at(l->b, w)->quant.count > 1)
+        return nuc_ltb_transposed_constant(l->b, w, swap, 0);
+    return nuc_ltb_transpose_before(l->b, w, swap, nuc_ltb_format(l->b, w));
+}
+
+void nuc_lower_addmm(struct nuc_lowering *l, const struct nuc_node *node, int32_t bias, int32_t y)
+{
+    int32_t x = nuc_lower_input(l, node, NUC_ARG(ADDMM, mat1)), w = weights(l, node, NUC_ARG(ADDMM, mat2));
+    struct nuc_lt_op *op = nuc_ltb_op(l->b, NUC_LT_FULLY_CONNECTED, (const int32_t[]){x, w, bias}, 3, y);
+
+    op->options.fully_connected.keep_num_dims = true;
+}
+
+void nuc_lower_mm(struct nuc_lowering *l, const struct nuc_node *node, int32_t x, int32_t y)
+{
+    int32_t w = weights(l, node, NUC_ARG(MM, mat2));
+
+    nuc_ltb_op(l->b, NUC_LT_FULLY_CONNECTED, (const int32_t[]){x, w}, 2, y);
+}
+
+/*
+ * A channels-first matrix [N, C, L] is [N, L, C] here: the flags of BATCH_MATMUL swap it back, a transpose afterwards
+ * does so for the result.
+ */
+void nuc_lower_bmm(struct nuc_lowering *l, const struct nuc_node *node, int32_t x, int32_t y)
+{
+    int32_t other = nuc_lower_input(l, node, NUC_ARG(BMM, mat2)), perm[NUC_MAX_RANK];
+
+    nuc_perm_to_last(perm, nuc_ltb_at(l->b, y)->rank);
+    struct nuc_ltb_result result =
+        nuc_ltb_begin_result(l->b, y, nuc_ltb_is_last(l->b, y) ? perm : NULL, NUC_LTB_CHANNELS_FIRST);
+    struct nuc_lt_op *op = nuc_ltb_op(l->b, NUC_LT_BATCH_MATMUL, (const int32_t[]){x, other}, 2, result.written);
+    op->options.batch_matmul.adj_x = nuc_ltb_is_last(l->b, x);
+    op->options.batch_matmul.adj_y = nuc_ltb_is_last(l->b, other);
+    nuc_ltb_end_result(l->b, &result);
 }

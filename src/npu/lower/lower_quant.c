@@ -1,3 +1,4 @@
+#include "host/numbers.h"
 #include "ir/args.h"
 #include "ir/quant.h"
 #include "npu/lower/lowering.h"
@@ -17,25 +18,6 @@ static bool is_boundary(const struct nuc_lowering *l, const struct nuc_node *nod
            is_one_of(node, l->partition->outputs, l->partition->n_outputs);
 }
 
-/* Scales are float32 or float64, zero points any integer type; torch writes float32 or float64 and int64 or int32. */
-static double element(struct nuc_lowering *l, const struct nuc_node *node, uint32_t i)
-{
-    const void *data = nuc_const_contiguous(l->g, node);
-    enum nuc_dtype dtype = node->vals[0].dtype;
-
-    if (dtype == NUC_F32)
-        return (double)((const float *)data)[i];
-    if (dtype == NUC_F64)
-        return ((const double *)data)[i];
-    if (dtype == NUC_I64)
-        return (double)((const int64_t *)data)[i];
-    if (dtype == NUC_I32)
-        return (double)((const int32_t *)data)[i];
-    if (dtype == NUC_I8)
-        return (double)((const int8_t *)data)[i];
-    nuc_lower_refuse(l, node, "quantization parameters of this element type are not handled");
-}
-
 static struct nuc_lt_quant per_channel(struct nuc_lowering *l, const struct nuc_node *node,
                                        const struct nuc_quant *quant, int32_t x)
 {
@@ -50,11 +32,10 @@ static struct nuc_lt_quant per_channel(struct nuc_lowering *l, const struct nuc_
         nuc_lower_refuse(l, node, "scales, zero points and axis do not fit");
     float *scale = nuc_alloc_array(l->cx, count, sizeof *scale);
     int64_t *zero_point = nuc_alloc_array(l->cx, count, sizeof *zero_point);
-    for (uint32_t i = 0; i < count; i++) {
-        scale[i] = (float)element(l, scales, i);
-        if (zero_points != NULL)
-            zero_point[i] = (int64_t)element(l, zero_points, i);
-    }
+    for (uint32_t i = 0; i < count; i++)
+        scale[i] = (float)nuc_number_at(scales->vals[0].dtype, nuc_const_contiguous(l->g, scales), i);
+    for (uint32_t i = 0; zero_points != NULL && i < count; i++)
+        zero_point[i] = (int64_t)nuc_number_at(zero_points->vals[0].dtype, nuc_const_contiguous(l->g, zero_points), i);
     /* Axis 1 of the graph is the last one of a channels-last tensor, axes after it move up. */
     if (nuc_ltb_is_last(l->b, x) && axis != 0)
         axis = axis == 1 ? (int64_t)t->rank - 1 : axis - 1;

@@ -1,5 +1,4 @@
 /* Which operators make a partition's model transpose data, for NPUs that cannot. */
-#include "device/base/span.h"
 #include "npu/lower/lower.h"
 #include "npu/support/support.h"
 
@@ -7,17 +6,11 @@
 static bool is_impossible(const struct nuc_lower_options *o, const struct nuc_lt_subgraph *s,
                           const struct nuc_lt_op *op)
 {
-    int64_t sizes[NUC_MAX_RANK];
-    uint32_t perm[NUC_MAX_RANK];
-
     if (op->code != NUC_LT_TRANSPOSE)
         return false;
-    const struct nuc_lt_tensor *x = &s->tensors[op->inputs[0]], *list = &s->tensors[op->inputs[1]];
-    for (uint32_t i = 0; i < x->rank; i++) {
-        sizes[i] = x->shape[i];
-        perm[i] = nuc_load_u32(list->data.data + (size_t)i * 4);
-    }
-    return !nuc_can_transpose(o->target, o->flavor, sizes, perm, x->rank);
+    const struct nuc_lt_tensor *x = &s->tensors[op->inputs[0]];
+    const void *perm = s->tensors[op->inputs[1]].data.data;
+    return !nuc_can_transpose(o->target, o->flavor, x->shape, perm, x->rank);
 }
 
 /* A partition, its model, and the nodes that ask for transposes where each stands alone. */

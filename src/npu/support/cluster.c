@@ -46,34 +46,15 @@ const struct nuc_node *nuc_open_output(const struct nuc_cluster_ends *ends, cons
     return i < node->n_users ? node->users[i] : NULL;
 }
 
-static struct nuc_cluster_ends ends_new(const struct nuc_graph *g)
-{
-    return (struct nuc_cluster_ends){
-        .inputs = nuc_alloc_array(g->cx, g->next_id, sizeof(bool)),
-        .outputs = nuc_alloc_array(g->cx, g->next_id, sizeof(bool)),
-    };
-}
-
-/* From the first node to the last. */
-static void find_input_end(struct nuc_cluster_ends *ends, const struct nuc_node *node)
-{
-    ends->inputs[node->id] = nuc_is_call(node) && nuc_open_input(ends, node) == NULL;
-}
-
-/* From the last node to the first. */
-static void find_output_end(struct nuc_cluster_ends *ends, const struct nuc_node *node)
-{
-    ends->outputs[node->id] = nuc_is_call(node) && nuc_open_output(ends, node) == NULL;
-}
-
 struct nuc_cluster_ends nuc_cluster_ends(struct nuc_graph *g)
 {
-    struct nuc_cluster_ends ends = ends_new(g);
+    struct nuc_cluster_ends ends = {.inputs = nuc_alloc_array(g->cx, g->next_id, sizeof(bool)),
+                                    .outputs = nuc_alloc_array(g->cx, g->next_id, sizeof(bool))};
 
     for (const struct nuc_node *n = g->first; n != NULL; n = n->next)
-        find_input_end(&ends, n);
+        ends.inputs[n->id] = nuc_is_call(n) && nuc_open_input(&ends, n) == NULL;
     for (const struct nuc_node *n = g->last; n != NULL; n = n->prev)
-        find_output_end(&ends, n);
+        ends.outputs[n->id] = nuc_is_call(n) && nuc_open_output(&ends, n) == NULL;
     return ends;
 }
 
@@ -127,18 +108,15 @@ static void walk_outputs(struct walk *w, bool *walked)
 
 struct nuc_cluster_ends nuc_tag_clusters(struct nuc_graph *g)
 {
-    struct nuc_cluster_ends ends = ends_new(g);
+    struct nuc_cluster_ends ends = nuc_cluster_ends(g);
     struct nuc_arena *outer = nuc_push_arena(g->cx);
     bool *walked_in = nuc_alloc_array(g->cx, g->next_id, sizeof *walked_in);
     bool *walked_out = nuc_alloc_array(g->cx, g->next_id, sizeof *walked_out);
     struct walk w = {.stack = nuc_alloc_array(g->cx, g->n_nodes, sizeof *w.stack)};
 
-    for (struct nuc_node *n = g->first; n != NULL; n = n->next) {
+    for (struct nuc_node *n = g->first; n != NULL; n = n->next)
         n->cluster = NULL;
-        find_input_end(&ends, n);
-    }
     for (struct nuc_node *n = g->last; n != NULL; n = n->prev) {
-        find_output_end(&ends, n);
         if (!nuc_is_call(n) || nuc_is_quantization(n) || !nuc_has_cluster(&ends, n))
             continue;
         w.compute = n;

@@ -2,6 +2,7 @@
 #include <string.h>
 
 #include "eval/eval.h"
+#include "host/numbers.h"
 #include "npu/support/facts.h"
 
 struct trial {
@@ -24,18 +25,6 @@ static void fill(float *data, size_t count)
     }
 }
 
-static int64_t element_of(const void *data, enum nuc_dtype dtype, size_t i)
-{
-    switch ((int)dtype) {
-    case NUC_I8:
-        return ((const int8_t *)data)[i];
-    case NUC_U8:
-        return ((const uint8_t *)data)[i];
-    default:
-        return ((const int32_t *)data)[i];
-    }
-}
-
 /* The real values of a per-tensor dequantize node over static data, or NULL. */
 static float *dequantized(struct trial *t, const struct nuc_node *dequantize)
 {
@@ -50,7 +39,7 @@ static float *dequantized(struct trial *t, const struct nuc_node *dequantize)
     const void *quantized = nuc_const_contiguous(t->s->g, source);
     float *data = nuc_alloc_array(t->g->cx, count, sizeof *data);
     for (size_t i = 0; i < count; i++)
-        data[i] = (float)(element_of(quantized, q.dtype, i) - q.zero_point) * (float)q.scale;
+        data[i] = (float)(nuc_int_at(q.dtype, quantized, i) - q.zero_point) * (float)q.scale;
     return data;
 }
 

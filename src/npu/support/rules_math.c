@@ -23,7 +23,7 @@ static bool addmm_bias_shape(const struct nuc_rule_query *q)
                                    nuc_meta_text(q->s->g->cx, bias));
 }
 
-/* With a scale for each output it is a convolution of one pixel (lower/lower_matmul.c). */
+/* With a scale for each output it is a convolution of one pixel (arrange/arrange_products.c). */
 static struct nuc_extent rows_with_scales(const struct nuc_rule_query *q)
 {
     uint32_t at = q->node->op == NUC_OP_ADDMM ? NUC_ARG(ADDMM, mat2) : NUC_ARG(MM, mat2);

@@ -148,8 +148,8 @@ struct nuc_verdict nuc_check_partition(const struct nuc_support *s, const struct
  * data stays. In rule set sdk-3.1 also when two groups of dimensions, multiples of num_macs, change places like the
  * axes of a matrix.
  */
-bool nuc_can_transpose(const struct nuc_target *target, const struct nuc_flavor *flavor, const int64_t *sizes,
-                       const uint32_t *perm, uint32_t rank);
+bool nuc_can_transpose(const struct nuc_target *target, const struct nuc_flavor *flavor, const int32_t *sizes,
+                       const int32_t *perm, uint32_t rank);
 
 /*
  * The node leaves its data as they are: an operator that only changes the view of them, or one that a trial run on

@@ -101,14 +101,16 @@ bool nuc_can_transpose31(const struct nuc_target *target, const struct nuc_meta 
     return false;
 }
 
-bool nuc_can_transpose(const struct nuc_target *target, const struct nuc_flavor *flavor, const int64_t *sizes,
-                       const uint32_t *perm, uint32_t rank)
+bool nuc_can_transpose(const struct nuc_target *target, const struct nuc_flavor *flavor, const int32_t *sizes,
+                       const int32_t *perm, uint32_t rank)
 {
-    struct nuc_meta m = nuc_meta_make(NUC_I8, sizes, rank);
+    struct nuc_meta m = {.rank = (uint8_t)rank};
     struct perm31 p = {{0}};
 
-    for (uint32_t i = 0; i < rank; i++)
-        p.map[i] = perm[i];
+    for (uint32_t i = 0; i < rank; i++) {
+        m.sizes[i] = sizes[i];
+        p.map[i] = (uint32_t)perm[i];
+    }
     if (!nuc_has_firmware_kernel(target, NUC_FW_Transpose))
         return nuc_keeps_data_order(&m, p);
     return flavor->rules != NUC_RULES_SDK_3_1 || nuc_can_transpose31(target, &m, p);
