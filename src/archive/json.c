@@ -184,11 +184,8 @@ void nuc_json_only(const struct nuc_json *object, const char *const *words)
     uint32_t key = nuc_json_text_first(object->token);
     for (uint32_t left = nuc_json_text_count(text, object->token); left > 0; left--) {
         const char *name = nuc_json_text_string(text, key);
-        size_t i = 0;
-        while (words[i] != NULL && strcmp(words[i], name) != 0)
-            i++;
         const struct nuc_json member = make(object->file, object, name, 0, key + 1);
-        if (words[i] == NULL)
+        if (!nuc_is_one_of(name, words, SIZE_MAX))
             nuc_json_fail(&member, NUC_BAD_INPUT, "is not known here%s", instead_of(object->file->cx, name, words));
         key = nuc_json_text_next(text, key + 1);
     }

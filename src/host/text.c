@@ -82,3 +82,12 @@ void nuc_text_add_column(struct nuc_text *out, const char *text, size_t width, s
     else
         nuc_text_addf(out, "%.*s..%s ", (int)head, text, text + length - (width - 2 - head));
 }
+
+bool nuc_is_one_of(const char *text, const char *const *list, size_t count)
+{
+    size_t i = 0;
+
+    while (i < count && list[i] != NULL && strcmp(list[i], text) != 0)
+        i++;
+    return i < count && list[i] != NULL;
+}

@@ -20,6 +20,9 @@ void nuc_text_addf(struct nuc_text *text, const char *format, ...) __attribute__
 /* The text so far, "" when nothing was added. */
 const char *nuc_text_string(struct nuc_text *text);
 
+/* Whether the text is one of so many, or of those in front of a NULL. */
+bool nuc_is_one_of(const char *text, const char *const *list, size_t count);
+
 /* 1234567 as "1,234,567", in the arena. */
 const char *nuc_with_commas(struct nuc_context *cx, uint64_t value);
 

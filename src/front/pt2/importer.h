@@ -211,8 +211,11 @@ void nuc_import_nodes(struct nuc_importer *im);
 /* How Python calls the model, NULL when the archive does not say. Never fails: the compiler does not need it. */
 const struct nuc_call_spec *nuc_read_call_spec(struct nuc_context *cx, const struct nuc_json *graph_module);
 
-/* The call signature of the root module, absent when the archive has none. */
-struct nuc_json nuc_root_signature(const struct nuc_json *graph_module);
+/*
+ * Names of the outputs, of which there are `expected`: keys of dictionaries, fields of named tuples and dataclasses,
+ * those inside each other joined by '_'; NULL for an output without a key. NULL when the archive does not say.
+ */
+const char *const *nuc_read_output_names(struct nuc_context *cx, const struct nuc_json *graph_module, size_t expected);
 
 /* ---- pt2_cut.c ---- */
 
@@ -231,14 +234,6 @@ void nuc_remove_unread_inputs(struct nuc_importer *im, size_t n_inputs);
  * that were left out read of these; an input where there are none. Returns how many.
  */
 size_t nuc_outputs_in_part(const struct nuc_importer *im, struct nuc_node **values, size_t count);
-
-/* ---- pt2_outputs.c ---- */
-
-/*
- * Names of the outputs, of which there are `expected`: keys of dictionaries, fields of named tuples and dataclasses,
- * those inside each other joined by '_'; NULL for an output without a key. NULL when the archive does not say.
- */
-const char *const *nuc_read_output_names(struct nuc_context *cx, const struct nuc_json *graph_module, size_t expected);
 
 /* ---- pt2_node.c ---- */
 

@@ -2,6 +2,8 @@
 #include <string.h>
 
 #include "front/pt2/importer.h"
+#include "host/numbers.h"
+#include "host/text.h"
 #include "ir/args.h"
 #include "ir/shapes/shapes.h"
 
@@ -132,10 +134,6 @@ static void set_ints(const struct arg_reader *r)
 static double constant_number(const struct arg_reader *r)
 {
     const struct nuc_node *node = read_tensor(r->im, r->value);
-    double f64;
-    float f32;
-    int64_t i64;
-    int32_t i32;
 
     while (node != NULL && (node->op == NUC_OP_CLONE || node->op == NUC_OP_ALIAS))
         node = nuc_arg_node(node, NUC_SELF);
@@ -143,23 +141,9 @@ static double constant_number(const struct arg_reader *r)
         nuc_json_fail(r->value, NUC_UNSUPPORTED,
                       "argument '%s' of %s is computed: it must be a constant of one element", r->schema->name,
                       nuc_node_text(r->im->cx, r->node));
-    const uint8_t *bytes = node->data->bytes.data;
-    switch ((unsigned)node->vals[0].dtype) {
-    case NUC_F64:
-        memcpy(&f64, bytes, sizeof f64);
-        return f64;
-    case NUC_F32:
-        memcpy(&f32, bytes, sizeof f32);
-        return (double)f32;
-    case NUC_I64:
-        memcpy(&i64, bytes, sizeof i64);
-        return (double)i64;
-    case NUC_I32:
-        memcpy(&i32, bytes, sizeof i32);
-        return (double)i32;
-    default:
+    if (nuc_dtype_size(node->vals[0].dtype) < sizeof(float))
         wrong_kind(r);
-    }
+    return nuc_number_at(node->vals[0].dtype, node->data->bytes.data, 0);
 }
 
 static void set_constant_float(const struct arg_reader *r)
@@ -330,19 +314,9 @@ static void read_arg(struct nuc_importer *im, struct nuc_node *node, const struc
     nuc_read_arg_value(im, node, (uint32_t)index, &arg);
 }
 
-static bool is_for_both_parts(const char *arg)
-{
-    static const char *const names[] = {"index", "indices", "mask", "condition", "repeats"};
-
-    for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
-        if (strcmp(names[i], arg) == 0)
-            return true;
-    }
-    return false;
-}
-
 void nuc_read_arg_value(struct nuc_importer *im, struct nuc_node *node, uint32_t index, const struct nuc_json *arg)
 {
+    static const char *const for_both_parts[] = {"index", "indices", "mask", "condition", "repeats", NULL};
     struct nuc_json value = nuc_json_union(arg);
     const struct arg_reader *r = &(struct arg_reader){im, node, index, &nuc_op_schema(node->op)->args[index], &value};
 
@@ -353,7 +327,7 @@ void nuc_read_arg_value(struct nuc_importer *im, struct nuc_node *node, uint32_t
         return;
     }
     const enum nuc_part part = im->part;
-    if (part == NUC_PART_IMAGINARY && is_for_both_parts(r->schema->name))
+    if (part == NUC_PART_IMAGINARY && nuc_is_one_of(r->schema->name, for_both_parts, SIZE_MAX))
         im->part = NUC_PART_REAL;
     for (size_t i = 0; i < sizeof setters / sizeof setters[0]; i++) {
         if (setters[i].kind == r->schema->kind && strcmp(setters[i].key, r->value->key) == 0) {

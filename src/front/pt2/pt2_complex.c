@@ -7,6 +7,7 @@
 
 #include "front/pt2/importer.h"
 #include "ir/args.h"
+#include "ir/op_list.h"
 
 static struct nuc_node *add_select(struct nuc_importer *im, struct nuc_node *pair, int64_t part)
 {
@@ -14,9 +15,7 @@ static struct nuc_node *add_select(struct nuc_importer *im, struct nuc_node *pai
     struct nuc_meta meta = pair->vals[0];
 
     meta.rank--;
-    nuc_set_arg_node(node, im->g, NUC_SELF, pair);
-    nuc_set_arg_int(node, NUC_ARG(SELECT, dim), -1);
-    nuc_set_arg_int(node, NUC_ARG(SELECT, index), part);
+    nuc_set_args(im->g, node, NUC_ARGS(pair, -1, part));
     meta = nuc_meta_make(meta.dtype, meta.sizes, meta.rank);
     nuc_set_val(im->g, node, &meta);
     nuc_made_of(node, pair);
@@ -100,29 +99,31 @@ static const bool moves[NUC_OP_COUNT] = {
 /* Whether the operator does the same to both parts: it moves values, or is linear and has no other constants than 0. */
 static bool is_of_parts(enum nuc_op op)
 {
-    static const enum nuc_op more[] = {
-        NUC_OP_NEG,      NUC_OP_MEAN,       NUC_OP_MEAN_DIM,           NUC_OP_SUM,
-        NUC_OP_SUM_DIM,  NUC_OP_CUMSUM,     NUC_OP_MASKED_FILL,        NUC_OP_MASKED_FILL_TENSOR,
-        NUC_OP_ZEROS,    NUC_OP_INDEX_COPY, NUC_OP_WHERE_SCALAR_OTHER, NUC_OP_WHERE_SCALAR_SELF,
-        NUC_OP_FFTSHIFT, NUC_OP_IFFTSHIFT,
-    };
-    static const enum nuc_op but[] = {
-        NUC_OP_VIEW_DTYPE, NUC_OP_MH,       NUC_OP_ADJOINT,        NUC_OP_RRELU,
-        NUC_OP_VANDER,     NUC_OP_DIAGFLAT, NUC_OP_SCATTER_REDUCE,
-    };
+    static const enum nuc_op more[] = {NUC_OP_NEG,
+                                       NUC_OP_MEAN,
+                                       NUC_OP_MEAN_DIM,
+                                       NUC_OP_SUM,
+                                       NUC_OP_SUM_DIM,
+                                       NUC_OP_CUMSUM,
+                                       NUC_OP_MASKED_FILL,
+                                       NUC_OP_MASKED_FILL_TENSOR,
+                                       NUC_OP_ZEROS,
+                                       NUC_OP_INDEX_COPY,
+                                       NUC_OP_WHERE_SCALAR_OTHER,
+                                       NUC_OP_WHERE_SCALAR_SELF,
+                                       NUC_OP_FFTSHIFT,
+                                       NUC_OP_IFFTSHIFT,
+                                       NUC_OP_COUNT};
+    static const enum nuc_op but[] = {NUC_OP_VIEW_DTYPE, NUC_OP_MH,       NUC_OP_ADJOINT,        NUC_OP_RRELU,
+                                      NUC_OP_VANDER,     NUC_OP_DIAGFLAT, NUC_OP_SCATTER_REDUCE, NUC_OP_COUNT};
     const enum nuc_family family = op == NUC_OP_COUNT ? NUC_FAMILY_GRAPH : nuc_op_family(op);
 
-    for (size_t i = 0; i < sizeof but / sizeof *but; i++) {
-        if (but[i] == op)
-            return false;
-    }
-    for (size_t i = 0; i < sizeof more / sizeof *more; i++) {
-        if (more[i] == op)
-            return true;
-    }
-    return op != NUC_OP_COUNT && (moves[op] || nuc_op_rearranges(op) || family == NUC_FAMILY_SLICE ||
-                                  family == NUC_FAMILY_CAST || family == NUC_FAMILY_CAT || family == NUC_FAMILY_PAD ||
-                                  family == NUC_FAMILY_SCATTER || family == NUC_FAMILY_SELECT);
+    if (op == NUC_OP_COUNT || nuc_op_is_in(op, but))
+        return false;
+    return nuc_op_is_in(op, more) ||
+           (moves[op] || nuc_op_rearranges(op) || family == NUC_FAMILY_SLICE || family == NUC_FAMILY_CAST ||
+            family == NUC_FAMILY_CAT || family == NUC_FAMILY_PAD || family == NUC_FAMILY_SCATTER ||
+            family == NUC_FAMILY_SELECT);
 }
 
 static void set_parts_of_items(struct nuc_importer *im, struct nuc_node *real, struct nuc_node *imaginary)
@@ -229,8 +230,7 @@ static void add_complex_call(struct nuc_importer *im, enum nuc_op op, const stru
     for (int64_t i = 0; i < 2; i++) {
         const char *item_name = nuc_format(im->cx, "%s_%s", text, i == 0 ? "real" : "imag");
         parts[i] = nuc_add_node(im->g, NULL, NUC_OP_GETITEM, i > 0 || in_place ? item_name : text);
-        nuc_set_arg_node(parts[i], im->g, NUC_ARG(GETITEM, self), node);
-        nuc_set_arg_int(parts[i], NUC_ARG(GETITEM, index), i);
+        nuc_set_args(im->g, parts[i], NUC_ARGS(node, i));
         nuc_made_of(parts[i], node);
         nuc_infer_shape(im->g, parts[i]);
     }
@@ -238,8 +238,7 @@ static void add_complex_call(struct nuc_importer *im, enum nuc_op op, const stru
     for (uint32_t i = 0; in_place && of_imag >= 0 && i < 2; i++) {
         struct nuc_node *copy = nuc_add_node(im->g, NULL, NUC_OP_COPY, i == 0 ? text : NULL);
         copy->in_place = true;
-        nuc_set_arg_node(copy, im->g, NUC_SELF, nuc_arg_node(node, i == 0 ? NUC_SELF : (uint32_t)of_imag));
-        nuc_set_arg_node(copy, im->g, NUC_ARG(COPY, src), parts[i]);
+        nuc_set_args(im->g, copy, NUC_ARGS(nuc_arg_node(node, i == 0 ? NUC_SELF : (uint32_t)of_imag), parts[i]));
         nuc_made_of(copy, node);
         nuc_infer_shape(im->g, copy);
         parts[i] = copy;

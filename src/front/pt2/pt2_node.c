@@ -52,8 +52,7 @@ static void add_item(struct nuc_importer *im, struct nuc_node *tuple, uint32_t i
     struct nuc_node *item = nuc_add_node(im->g, NULL, NUC_OP_GETITEM, text);
 
     nuc_name_value(im, text, item);
-    nuc_set_arg_node(item, im->g, NUC_ARG(GETITEM, self), tuple);
-    nuc_set_arg_int(item, NUC_ARG(GETITEM, index), index);
+    nuc_set_args(im->g, item, NUC_ARGS(tuple, index));
     nuc_made_of(item, tuple);
     nuc_infer_shape(im->g, item);
     check_value(im, item, &item->vals[0], &name);
@@ -86,9 +85,9 @@ static void read_results(const struct nuc_json *node, struct results *r)
 /* A batch norm without running statistics: those of its input are all it can take, in inference too. */
 static bool has_no_running_statistics(const struct nuc_node *node)
 {
-    int index = nuc_schema_arg_index(nuc_op_schema(node->op), "running_mean");
+    uint32_t mean = nuc_arg_named(node, "running_mean");
 
-    return node->op == NUC_OP_BATCH_NORM_NO_STATS || (index >= 0 && nuc_arg_node(node, (uint32_t)index) == NULL);
+    return node->op == NUC_OP_BATCH_NORM_NO_STATS || (mean != NUC_NO_ARG && nuc_arg_node(node, mean) == NULL);
 }
 
 /* What the archive states for the results of a composite operator. One that it does not name is never read. */
@@ -129,13 +128,8 @@ struct nuc_node *nuc_start_call(struct nuc_importer *im, struct nuc_op_form form
     node->source = source;
     nuc_read_args(im, node, json);
     /* A program only infers: no operator whose argument says that it trains. */
-    static const char *const names[] = {"training", "train"};
-    bool training = false;
-    for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
-        int index = nuc_schema_arg_index(nuc_op_schema(node->op), names[i]);
-        training = training || (index >= 0 && nuc_flag(node, (uint32_t)index));
-    }
-    if (training && !has_no_running_statistics(node))
+    if ((nuc_flag(node, nuc_arg_named(node, "training")) || nuc_flag(node, nuc_arg_named(node, "train"))) &&
+        !has_no_running_statistics(node))
         nuc_json_fail(json, NUC_UNSUPPORTED, "%s is in training mode: call model.eval() before exporting",
                       nuc_node_text(im->cx, node));
     return node;

@@ -130,9 +130,7 @@ static void name_result(struct nuc_importer *im, const struct region *r, const s
                           "the two sides of torch.cond() give %s and %s: let both give the same shape",
                           nuc_meta_text(im->cx, &yes->vals[0]), nuc_meta_text(im->cx, &no->vals[0]));
         node = nuc_add_node(im->g, NULL, NUC_OP_WHERE, text);
-        nuc_set_arg_node(node, im->g, NUC_ARG(WHERE, condition), r->condition);
-        nuc_set_arg_node(node, im->g, NUC_ARG(WHERE, self), yes);
-        nuc_set_arg_node(node, im->g, NUC_ARG(WHERE, other), no);
+        nuc_set_args(im->g, node, NUC_ARGS(r->condition, yes, no));
     }
     nuc_name_value(im, text, node);
     nuc_made_of(node, yes);
@@ -175,9 +173,7 @@ static struct nuc_node *add_slice(struct nuc_importer *im, struct nuc_node *tens
 {
     struct nuc_node *slice = nuc_add_node(im->g, NULL, NUC_OP_SELECT, NULL);
 
-    nuc_set_arg_node(slice, im->g, NUC_ARG(SELECT, self), tensor);
-    nuc_set_arg_int(slice, NUC_ARG(SELECT, dim), 0);
-    nuc_set_arg_int(slice, NUC_ARG(SELECT, index), (int64_t)at);
+    nuc_set_args(im->g, slice, NUC_ARGS(tensor, 0, (int64_t)at));
     nuc_made_of(slice, tensor);
     nuc_infer_shape(im->g, slice);
     return slice;

@@ -313,10 +313,8 @@ bool nuc_is_about_sizes(const struct nuc_json *node)
     const char *name = nuc_pt2_op_name(node);
     size_t count = nuc_json_count(&outputs);
 
-    for (size_t i = 0; i < sizeof checks / sizeof checks[0]; i++) {
-        if (strcmp(checks[i], name) == 0)
-            return true;
-    }
+    if (nuc_is_one_of(name, checks, sizeof checks / sizeof checks[0]))
+        return true;
     for (size_t i = 0; i < count; i++) {
         struct nuc_json output = nuc_json_item(&outputs, i);
         struct nuc_json value = nuc_json_union(&output);

@@ -88,15 +88,6 @@ static const char *reason_of(struct nuc_importer *im, const struct nuc_json *nod
 
 #define MAX_LISTED 16
 
-static bool is_listed(const char *const *names, size_t count, const char *name)
-{
-    for (size_t i = 0; i < count; i++) {
-        if (strcmp(names[i], name) == 0)
-            return true;
-    }
-    return false;
-}
-
 /* Name and place, and what helps. */
 static void list_operator(struct nuc_importer *im, const struct nuc_json *node, struct nuc_text *list)
 {
@@ -144,7 +135,7 @@ static void list_unknown(struct unknown *u, struct nuc_scope *scope)
                 list_unknown(u, nuc_open_scope(u->im->cx, nuc_json_field(&value, "graph")));
         }
         if (!live[i] || nuc_is_about_sizes(&node) || nuc_find_region(&node) != NULL ||
-            nuc_pt2_find_op(&u->im->known, name).op != NUC_OP_COUNT || is_listed(u->names, u->count, name))
+            nuc_pt2_find_op(&u->im->known, name).op != NUC_OP_COUNT || nuc_is_one_of(name, u->names, u->count))
             continue;
         u->names[u->count++] = name;
         list_operator(u->im, &node, &u->list);

@@ -8,6 +8,115 @@
 
 enum { POSITIONAL = 1, KEYWORD = 2 }; /* torch's ArgumentKind */
 
+/* ---- tensors ---- */
+
+void nuc_put_name(struct nuc_context *cx, json_t *parent, const char *key, const char *name)
+{
+    nuc_put_string(cx, nuc_put_object(cx, parent, key), "name", name);
+}
+
+void nuc_put_tensor(struct nuc_context *cx, json_t *parent, const char *key, const char *name)
+{
+    nuc_put_name(cx, nuc_put_object(cx, parent, key), "as_tensor", name);
+}
+
+static void put_sym_ints(struct nuc_context *cx, json_t *parent, const char *key, const int64_t *values, uint32_t count)
+{
+    json_t *list = nuc_put_array(cx, parent, key);
+
+    for (uint32_t i = 0; i < count; i++)
+        nuc_put_int(cx, nuc_put_object(cx, list, NULL), "as_int", values[i]);
+}
+
+void nuc_put_tensor_meta(struct nuc_context *cx, json_t *parent, const char *key, const struct nuc_meta *meta,
+                         const int64_t *strides, bool requires_grad)
+{
+    json_t *json = nuc_put_object(cx, parent, key);
+
+    nuc_put_int(cx, json, "dtype", nuc_torch_dtype(meta->dtype));
+    put_sym_ints(cx, json, "sizes", meta->sizes, meta->rank);
+    nuc_put_bool(cx, json, "requires_grad", requires_grad);
+    json_t *device = nuc_put_object(cx, json, "device");
+    nuc_put_string(cx, device, "type", "cpu");
+    nuc_put_null(cx, device, "index");
+    put_sym_ints(cx, json, "strides", strides, meta->rank);
+    nuc_put_int(cx, nuc_put_object(cx, json, "storage_offset"), "as_int", 0);
+    nuc_put_int(cx, json, "layout", NUC_TORCH_STRIDED);
+}
+
+void nuc_put_value(struct nuc_pt2_writer *w, const char *name, const struct nuc_meta *meta, bool requires_grad)
+{
+    int64_t strides[NUC_MAX_RANK];
+
+    nuc_dense_strides(meta, strides);
+    nuc_put_tensor_meta(w->cx, w->tensor_values.container, name, meta, strides, requires_grad);
+    nuc_json_member_done(w->cx, &w->tensor_values);
+}
+
+/* ---- operators in place ---- */
+
+/*
+ * The graph's values never change, those of torch do when an operator works in place. Such an operator may be written
+ * as it is only when no value that shares the memory is read after it, and when the memory belongs to no parameter.
+ */
+struct memory {
+    const struct nuc_node *owner; /* the value whose memory this one has, or may have, in torch */
+    uint32_t made, last_read;     /* positions in the graph */
+};
+
+/* Anything that does not compute new values may hand on its input. */
+static bool may_alias(const struct nuc_node *node)
+{
+    enum nuc_op_kind kind = nuc_op_kind(node->op);
+
+    if (!nuc_is_call(node) || node->op == NUC_OP_CLONE)
+        return false;
+    return kind == NUC_KIND_SHAPE || kind == NUC_KIND_GRAPH || node->in_place;
+}
+
+static struct memory *list_memory(struct nuc_graph *g)
+{
+    struct memory *list = nuc_alloc_array(g->cx, g->next_id, sizeof *list);
+    uint32_t position = 0;
+
+    for (const struct nuc_node *n = g->first; n != NULL; n = n->next, position++) {
+        const struct nuc_node *self = nuc_arg_node(n, NUC_SELF);
+        list[n->id].owner = self != NULL && may_alias(n) ? list[self->id].owner : n;
+        list[n->id].made = position;
+    }
+    for (const struct nuc_node *n = g->first; n != NULL; n = n->next) {
+        for (uint32_t i = 0; i < n->n_users; i++) {
+            uint32_t read = list[n->users[i]->id].made;
+            if (read > list[n->id].last_read)
+                list[n->id].last_read = read;
+        }
+    }
+    return list;
+}
+
+static bool is_safe(const struct memory *list, const struct nuc_node *node)
+{
+    const struct memory *own = &list[node->id];
+
+    if (nuc_is_static(own->owner))
+        return false;
+    for (const struct nuc_node *n = own->owner; n != node; n = n->next) {
+        if (list[n->id].owner == own->owner && list[n->id].last_read > own->made)
+            return false;
+    }
+    return true;
+}
+
+static const bool *find_safe_in_place(struct nuc_graph *g)
+{
+    const struct memory *list = list_memory(g);
+    bool *safe = nuc_alloc_array(g->cx, g->next_id, sizeof *safe);
+
+    for (const struct nuc_node *n = g->first; n != NULL; n = n->next)
+        safe[n->id] = nuc_is_call(n) && n->in_place && is_safe(list, n);
+    return safe;
+}
+
 /* ---- numbers that the importer made constants ---- */
 
 /*
@@ -50,15 +159,11 @@ void nuc_find_scalars(struct nuc_pt2_writer *w)
 static void put_node(struct nuc_pt2_writer *w, json_t *arg, const struct nuc_node *node)
 {
     if (w->is_scalar[node->id]) {
-        float value;
-        int64_t integer;
-        if (node->vals[0].dtype == NUC_F32) {
-            memcpy(&value, node->data->bytes.data, sizeof value);
-            nuc_put_double(w->cx, arg, "as_float", (double)value);
-        } else {
-            memcpy(&integer, node->data->bytes.data, sizeof integer);
-            nuc_put_int(w->cx, arg, "as_int", integer);
-        }
+        const void *number = node->data->bytes.data;
+        if (node->vals[0].dtype == NUC_F32)
+            nuc_put_double(w->cx, arg, "as_float", nuc_number_at(NUC_F32, number, 0));
+        else
+            nuc_put_int(w->cx, arg, "as_int", nuc_int_at(NUC_I64, number, 0));
     } else {
         nuc_put_name(w->cx, arg, "as_tensor", w->names[node->id]);
     }
@@ -255,7 +360,7 @@ static void put_metadata(struct nuc_pt2_writer *w, json_t *json, const struct nu
 
 void nuc_put_nodes(struct nuc_pt2_writer *w)
 {
-    const bool *safe_in_place = nuc_find_safe_in_place(w->g);
+    const bool *safe_in_place = find_safe_in_place(w->g);
 
     w->nodes.container = nuc_put_array(w->cx, w->graph, "nodes");
 

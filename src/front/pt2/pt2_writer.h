@@ -15,7 +15,7 @@ struct nuc_pt2_writer {
     bool *is_scalar;    /* by node id: a constant that is written as a number where it is read */
 };
 
-/* ---- pt2_write_tensor.c ---- */
+/* ---- pt2_write_node.c ---- */
 
 /* {"name": ...} */
 void nuc_put_name(struct nuc_context *cx, json_t *parent, const char *key, const char *name);
@@ -30,17 +30,10 @@ void nuc_put_tensor_meta(struct nuc_context *cx, json_t *parent, const char *key
 /* Notes a value among the graph's tensor_values. */
 void nuc_put_value(struct nuc_pt2_writer *w, const char *name, const struct nuc_meta *meta, bool requires_grad);
 
-/* ---- pt2_write_node.c ---- */
-
 /* Finds the constants that the importer made from numbers; comes before everything else. */
 void nuc_find_scalars(struct nuc_pt2_writer *w);
 
 /* graph.nodes; fills names of calls. */
 void nuc_put_nodes(struct nuc_pt2_writer *w);
-
-/* ---- pt2_write_alias.c ---- */
-
-/* By node id: an in-place operator that overwrites only what nobody else reads. */
-const bool *nuc_find_safe_in_place(struct nuc_graph *g);
 
 #endif

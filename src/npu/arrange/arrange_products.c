@@ -23,7 +23,8 @@ static void append_convolution(struct nuc_ltb *b, const struct nuc_lt_op *produc
     const int32_t *from = nuc_ltb_at(b, product->inputs[1])->shape, shape[4] = {from[0], 1, 1, from[1]};
     int32_t kernel = nuc_ltb_duplicate(b, product->inputs[1], "_kernel", true);
     nuc_ltb_set_shape(b, kernel, shape, 4);
-    int32_t bias = product->n_inputs > 2 && product->inputs[2] >= 0 ? product->inputs[2] : nuc_ltb_no_bias(b, "no_bias", x, kernel);
+    int32_t bias = product->n_inputs > 2 && product->inputs[2] >= 0 ? product->inputs[2]
+                                                                    : nuc_ltb_no_bias(b, "no_bias", x, kernel);
 
     b->debug_handle = product->debug_handle;
     nuc_ltb_reshape(b, product->inputs[0], x);

@@ -206,8 +206,8 @@ void nuc_ltb_quantize(struct nuc_ltb *b, int32_t tensor, const struct nuc_lt_qua
 int32_t nuc_ltb_no_bias(struct nuc_ltb *b, const char *name, int32_t x, int32_t weights)
 {
     const int32_t channels = nuc_ltb_at(b, weights)->shape[0];
-    int32_t bias = nuc_ltb_constant(b, name, NUC_I32, &channels, 1,
-                                    nuc_alloc_array(b->cx, (size_t)channels, sizeof(int32_t)));
+    int32_t bias =
+        nuc_ltb_constant(b, name, NUC_I32, &channels, 1, nuc_alloc_array(b->cx, (size_t)channels, sizeof(int32_t)));
     const struct nuc_lt_quant *in = &nuc_ltb_at(b, x)->quant, *w = &nuc_ltb_at(b, weights)->quant;
     float *scale = nuc_alloc_array(b->cx, w->count, sizeof *scale);
 

@@ -249,15 +249,6 @@ const struct nuc_target *nuc_target_find(struct nuc_context *cx, const char *nam
              nuc_did_you_mean(cx, name, target_name, NULL), nuc_text_string(&known));
 }
 
-static bool is_alias(const struct nuc_flavor *flavor, const char *name)
-{
-    for (size_t i = 0; i < NUC_MAX_FLAVOR_ALIASES && flavor->aliases[i] != NULL; i++) {
-        if (strcmp(flavor->aliases[i], name) == 0)
-            return true;
-    }
-    return false;
-}
-
 const struct nuc_flavor *nuc_flavor_look_up(struct nuc_context *cx, const char *name)
 {
     struct nuc_text known = {.cx = cx};
@@ -265,7 +256,7 @@ const struct nuc_flavor *nuc_flavor_look_up(struct nuc_context *cx, const char *
     if (name == NULL)
         return &flavors[0];
     for (size_t i = 0; i < N_FLAVORS; i++) {
-        if (strcmp(flavors[i].name, name) == 0 || is_alias(&flavors[i], name))
+        if (strcmp(flavors[i].name, name) == 0 || nuc_is_one_of(name, flavors[i].aliases, NUC_MAX_FLAVOR_ALIASES))
             return &flavors[i];
         nuc_text_addf(&known, "%s%s", i == 0 ? "" : ", ", flavors[i].name);
     }
@@ -282,7 +273,7 @@ const struct nuc_flavor *nuc_flavor_find(struct nuc_context *cx, const char *nam
 {
     const struct nuc_flavor *flavor = nuc_flavor_look_up(cx, name);
 
-    if (name != NULL && is_alias(flavor, name))
+    if (name != NULL && nuc_is_one_of(name, flavor->aliases, NUC_MAX_FLAVOR_ALIASES))
         nuc_warn(cx, "converter flavor %s: the rules of %s stand for it", name, flavor->name);
     return flavor;
 }
