@@ -86,13 +86,9 @@ static void check_value(const struct nuc_ti *ti, const struct nuc_lt_tensor *t)
 /* False: its sizes are those of no value. Then the operators that read it say so, where obstacles are not collected. */
 static bool add_input(struct nuc_ti *ti, const struct nuc_lt_tensor *t, struct nuc_ti_value *v, const char *name)
 {
-    const enum nuc_ti_form form = t->rank == 4 ? NUC_TI_IMAGE : NUC_TI_PLAIN;
-    int64_t sizes[NUC_MAX_RANK];
+    const enum nuc_ti_form form = nuc_ti_own_form(t);
+    const struct nuc_meta meta = nuc_ti_meta(t, form);
 
-    nuc_ti_sizes(t, form, sizes);
-    struct nuc_meta meta = nuc_meta_make(t->dtype, sizes, t->rank);
-    if (form == NUC_TI_IMAGE)
-        nuc_set_channels_last(&meta);
     if (ti->cx->obstacles != NULL && !nuc_meta_is_valid(&meta))
         return false;
     v->nodes[form] = nuc_add_placeholder(ti->g, name, NUC_USER_INPUT, &meta);
@@ -105,11 +101,10 @@ static void import_input(struct nuc_ti *ti, uint32_t i)
 {
     const struct nuc_lt_tensor *t = &ti->s->tensors[ti->s->inputs[i]];
     struct nuc_ti_value *v = &ti->values[ti->s->inputs[i]];
-    enum nuc_ti_form form = t->rank == 4 ? NUC_TI_IMAGE : NUC_TI_PLAIN;
 
     if (!is_bytes(t))
         check_value(ti, t);
-    if (v->nodes[form] != NULL || t->data.data != NULL)
+    if (v->nodes[nuc_ti_own_form(t)] != NULL || t->data.data != NULL)
         nuc_fail(ti->cx, NUC_BAD_INPUT, "%s: input %u ('%s') is given twice or is a constant", ti->m->file, i, t->name);
     if (!add_input(ti, t, v, nuc_ti_identifier(ti->cx, t->name, nuc_format(ti->cx, "input_%u", i))))
         nuc_fail(ti->cx, NUC_UNSUPPORTED, "%s: input '%s' has no static sizes from 1: give it some in the model",
@@ -343,7 +338,7 @@ static void import_or_cut(struct nuc_ti *ti, uint32_t index)
     for (uint32_t k = 0; k < ti->op->n_outputs; k++) {
         struct nuc_lt_tensor *t = &ti->tensors[ti->op->outputs[k]];
         struct nuc_ti_value *v = &ti->values[ti->op->outputs[k]];
-        *v = (struct nuc_ti_value){.form = t->rank == 4 ? NUC_TI_IMAGE : NUC_TI_PLAIN};
+        *v = (struct nuc_ti_value){.form = nuc_ti_own_form(t)};
         if (t->data.data == NULL && add_input(ti, t, v, nuc_format(ti->cx, "operator_%u_%u", ti->index, k)))
             ti->n_cut++;
     }
@@ -357,9 +352,8 @@ static struct nuc_node *result(struct nuc_ti *ti, uint32_t i, bool *image)
 
     if (v->nodes[v->form] == NULL && t->data.data != NULL) {
         /* A copy: no program gives one of its constants away. */
-        int64_t sizes[NUC_MAX_RANK], strides[NUC_MAX_RANK];
-        nuc_ti_sizes(t, NUC_TI_PLAIN, sizes);
-        struct nuc_meta meta = nuc_meta_make(t->dtype, sizes, t->rank);
+        int64_t strides[NUC_MAX_RANK];
+        const struct nuc_meta meta = nuc_ti_meta(t, NUC_TI_PLAIN);
         nuc_dense_strides(&meta, strides);
         if (nuc_ti_is_quantized(t) || nuc_elements(&meta) != nuc_ti_held(t))
             nuc_fail(ti->cx, NUC_UNSUPPORTED, "%s: output '%s' is a constant: leave it out", ti->m->file, t->name);

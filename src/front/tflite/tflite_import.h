@@ -161,6 +161,11 @@ struct nuc_node *nuc_ti_dequantize(struct nuc_ti *ti, struct nuc_node *quantized
 struct nuc_node *nuc_ti_settle(struct nuc_ti *ti, struct nuc_node *real, const struct nuc_lt_tensor *like);
 
 struct nuc_node *nuc_ti_view(struct nuc_ti *ti, struct nuc_node *x, const int64_t *sizes, uint32_t rank);
+
+/* The same in the sizes of a tensor in that form. */
+struct nuc_node *nuc_ti_view_as(struct nuc_ti *ti, struct nuc_node *x, const struct nuc_lt_tensor *t,
+                                enum nuc_ti_form form);
+
 struct nuc_node *nuc_ti_permute(struct nuc_ti *ti, struct nuc_node *x, const int64_t *dims, uint32_t rank);
 
 /* A buffer of its own: int64 numbers, or float ones. */
@@ -200,8 +205,14 @@ bool nuc_ti_define_transposed(struct nuc_ti *ti, const struct nuc_lt_tensor *x, 
 uint32_t nuc_ti_dim(enum nuc_ti_form form, uint32_t axis);
 uint32_t nuc_ti_axis(enum nuc_ti_form form, uint32_t dim);
 
-/* Sizes of a tensor in that form. */
-void nuc_ti_sizes(const struct nuc_lt_tensor *t, enum nuc_ti_form form, int64_t sizes[NUC_MAX_RANK]);
+/* The form that an input or a state of that tensor has. */
+static inline enum nuc_ti_form nuc_ti_own_form(const struct nuc_lt_tensor *t)
+{
+    return t->rank == 4 ? NUC_TI_IMAGE : NUC_TI_PLAIN;
+}
+
+/* A value of the tensor in that form, its bytes in the tensor's order. */
+struct nuc_meta nuc_ti_meta(const struct nuc_lt_tensor *t, enum nuc_ti_form form);
 
 /* A name of the model as an identifier: what is not a letter or digit becomes '_'. Without one, or a long one: `other`.
  */
@@ -245,7 +256,7 @@ nuc_ti_importer nuc_ti_gelu, nuc_ti_square, nuc_ti_squared_difference, nuc_ti_ad
 
 /* tflite_parts.c: blocks of pixels, lists of parts */
 nuc_ti_importer nuc_ti_depth_to_space, nuc_ti_space_to_depth, nuc_ti_batch_to_space, nuc_ti_space_to_batch,
-    nuc_ti_split, nuc_ti_pack, nuc_ti_unpack, nuc_ti_tile, nuc_ti_broadcast_to, nuc_ti_fill, nuc_ti_reverse;
+    nuc_ti_split, nuc_ti_pack, nuc_ti_unpack, nuc_ti_tile, nuc_ti_expand, nuc_ti_reverse;
 
 /* tflite_index.c: choice by values and positions */
 nuc_ti_importer nuc_ti_gather, nuc_ti_gather_nd, nuc_ti_embedding, nuc_ti_one_hot, nuc_ti_topk, nuc_ti_arg_extremum,

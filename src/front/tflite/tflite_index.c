@@ -25,10 +25,9 @@ static struct nuc_node *positions(struct nuc_ti *ti, uint32_t i, const int64_t *
 
 static struct nuc_node *positions_as_they_are(struct nuc_ti *ti, uint32_t i)
 {
-    int64_t sizes[NUC_MAX_RANK];
+    const struct nuc_meta meta = nuc_ti_meta(nuc_ti_in(ti, i), NUC_TI_PLAIN);
 
-    nuc_ti_sizes(nuc_ti_in(ti, i), NUC_TI_PLAIN, sizes);
-    return positions(ti, i, sizes, nuc_ti_in(ti, i)->rank);
+    return positions(ti, i, meta.sizes, meta.rank);
 }
 
 /* Rows of a constant table. */
@@ -141,7 +140,8 @@ static double number_operand(const struct nuc_ti *ti, uint32_t i)
 void nuc_ti_one_hot(struct nuc_ti *ti)
 {
     const struct nuc_lt_tensor *at = nuc_ti_in(ti, 0), *y = nuc_ti_out(ti);
-    int64_t depth, sizes[NUC_MAX_RANK], numbers[NUC_MAX_RANK];
+    int64_t depth, numbers[NUC_MAX_RANK];
+    struct nuc_meta one = nuc_ti_meta(y, NUC_TI_PLAIN);
     int64_t stated = ti->op->options.concat.axis;
     int32_t axis = nuc_lt_axis(stated, y->rank);
     double on = number_operand(ti, 2), off = number_operand(ti, 3);
@@ -149,14 +149,13 @@ void nuc_ti_one_hot(struct nuc_ti *ti)
     if (axis < 0 || y->rank != at->rank + 1 || nuc_ti_integers(ti, 1, 1, &depth) != 1 || depth < 1 ||
         y->shape[axis] != depth || nuc_ti_is_quantized(y))
         nuc_ti_fail(ti, "axis %lld of the result must be as long as there are positions", (long long)stated);
-    nuc_ti_sizes(y, NUC_TI_PLAIN, sizes);
-    sizes[axis] = 1;
+    one.sizes[axis] = 1;
     for (uint32_t d = 0; d < y->rank; d++)
         numbers[d] = d == (uint32_t)axis ? depth : 1;
     int64_t *each = nuc_alloc_array(ti->cx, (size_t)depth, sizeof *each);
     for (int64_t k = 0; k < depth; k++)
         each[k] = k;
-    struct nuc_node *wanted = positions(ti, 0, sizes, y->rank);
+    struct nuc_node *wanted = positions(ti, 0, one.sizes, y->rank);
     struct nuc_node *hot = nuc_ti_emit(ti, NUC_OP_EQ, NUC_ARGS(wanted, nuc_ti_indices(ti, each, numbers, y->rank)));
     if (on < 1 || on > 1 || off < 0 || off > 0) {
         struct nuc_node *value = nuc_ti_number(ti, on), *other = nuc_ti_number(ti, off);

@@ -315,14 +315,10 @@ void nuc_ti_product(struct nuc_ti *ti)
 void nuc_ti_reduce_any(struct nuc_ti *ti)
 {
     const struct nuc_lt_tensor *x = nuc_ti_in(ti, 0);
-    uint32_t set = axes_of(ti, x->rank), n_dims = 0;
     bool all = ti->op->code == NUC_LT_REDUCE_ALL;
     int64_t dims[NUC_MAX_RANK];
+    uint32_t n_dims = nuc_list_dims(axes_of(ti, x->rank), x->rank, dims);
 
-    for (uint32_t axis = 0; axis < x->rank; axis++) {
-        if ((set >> axis & 1u) != 0)
-            dims[n_dims++] = axis;
-    }
     struct nuc_node *node = nuc_ti_real(ti, 0, NUC_TI_PLAIN);
     node = all ? nuc_ti_emit(ti, NUC_OP_LOGICAL_NOT, NUC_ARGS(node)) : node;
     node = nuc_ti_emit(ti, NUC_OP_ANY_DIMS, NUC_ARGS(node, nuc_ints_arg(dims, n_dims), nuc_bool_arg(true)));

@@ -11,12 +11,10 @@ void nuc_ti_reshape(struct nuc_ti *ti)
     const struct nuc_lt_tensor *x = nuc_ti_in(ti, 0), *y = nuc_ti_out(ti);
     enum nuc_ti_form from = nuc_ti_is_flat(x) ? nuc_ti_form_of(ti, 0) : NUC_TI_PLAIN;
     enum nuc_ti_form to = y->rank == 4 && nuc_ti_is_flat(y) ? NUC_TI_IMAGE : NUC_TI_PLAIN;
-    int64_t sizes[NUC_MAX_RANK];
 
     if (nuc_lt_elements(x) != nuc_lt_elements(y))
         nuc_ti_fail(ti, "'%s' and '%s' have different numbers of elements", x->name, y->name);
-    nuc_ti_sizes(y, to, sizes);
-    nuc_ti_define(ti, nuc_ti_view(ti, nuc_ti_real(ti, 0, from), sizes, y->rank), to);
+    nuc_ti_define(ti, nuc_ti_view_as(ti, nuc_ti_real(ti, 0, from), y, to), to);
 }
 
 /* For each dimension of the result in form `to` the dimension of operand 0 in form `from`. */

@@ -1,15 +1,6 @@
 /* Blocks of pixels, and lists of parts: SPACE_TO_DEPTH and its kin, SPLIT, PACK, TILE. */
 #include "tflite_import.h"
 
-/* The result in its stated sizes. */
-static struct nuc_node *view_as(struct nuc_ti *ti, struct nuc_node *x, const struct nuc_lt_tensor *y)
-{
-    int64_t sizes[NUC_MAX_RANK];
-
-    nuc_ti_sizes(y, NUC_TI_PLAIN, sizes);
-    return nuc_ti_view(ti, x, sizes, y->rank);
-}
-
 /* A constant axis of a tensor of that rank. */
 static uint32_t axis_of(const struct nuc_ti *ti, int64_t axis, uint32_t rank)
 {
@@ -52,7 +43,7 @@ static void define_regrouped(struct nuc_ti *ti, struct nuc_node *x, const int64_
         nuc_ti_fail(ti, "the result '%s' has another number of elements than its operand", y->name);
     x = nuc_ti_settle(ti, nuc_ti_view(ti, x, parts, rank), from);
     x = nuc_ti_settle(ti, nuc_ti_permute(ti, x, order, rank), from);
-    nuc_ti_define(ti, view_as(ti, x, y), NUC_TI_PLAIN);
+    nuc_ti_define(ti, nuc_ti_view_as(ti, x, y, NUC_TI_PLAIN), NUC_TI_PLAIN);
 }
 
 /* A block of pixels becomes the channels of one, row by row. */
@@ -193,15 +184,14 @@ void nuc_ti_pack(struct nuc_ti *ti)
     const struct nuc_lt_tensor *y = nuc_ti_out(ti);
     uint32_t count = ti->op->n_inputs, axis = axis_of(ti, ti->op->options.pack.axis, y->rank);
     struct nuc_node **parts = nuc_alloc_array(ti->cx, count, sizeof(struct nuc_node *));
-    int64_t sizes[NUC_MAX_RANK];
+    struct nuc_meta one = nuc_ti_meta(y, NUC_TI_PLAIN);
 
+    one.sizes[axis] = 1;
     for (uint32_t i = 0; i < count; i++) {
         const struct nuc_lt_tensor *x = nuc_ti_in(ti, i);
-        nuc_ti_sizes(y, NUC_TI_PLAIN, sizes);
-        sizes[axis] = 1;
         if (nuc_lt_elements(x) != nuc_lt_elements(y) / count || x->rank + 1 != y->rank)
             nuc_ti_fail(ti, "operand '%s' is not a part of '%s'", x->name, y->name);
-        parts[i] = nuc_ti_settle(ti, nuc_ti_view(ti, nuc_ti_real(ti, i, NUC_TI_PLAIN), sizes, y->rank), x);
+        parts[i] = nuc_ti_settle(ti, nuc_ti_view(ti, nuc_ti_real(ti, i, NUC_TI_PLAIN), one.sizes, y->rank), x);
     }
     struct nuc_node *cat = nuc_ti_emit(ti, NUC_OP_CAT, NUC_ARGS(nuc_nodes_arg(parts, count), axis));
     nuc_ti_define(ti, cat, NUC_TI_PLAIN);
@@ -219,7 +209,7 @@ void nuc_ti_unpack(struct nuc_ti *ti)
         struct nuc_node *one = nuc_ti_settle(ti, part(ti, real, axis, k, k + 1), x);
         if (nuc_lt_elements(y) != nuc_elements(&one->vals[0]))
             nuc_ti_fail(ti, "the result '%s' has another number of elements than a part", y->name);
-        nuc_ti_define_result(ti, k, view_as(ti, one, y), NUC_TI_PLAIN);
+        nuc_ti_define_result(ti, k, nuc_ti_view_as(ti, one, y, NUC_TI_PLAIN), NUC_TI_PLAIN);
     }
 }
 
@@ -241,24 +231,14 @@ void nuc_ti_tile(struct nuc_ti *ti)
     nuc_ti_define(ti, nuc_ti_emit(ti, NUC_OP_REPEAT, NUC_ARGS(real, nuc_ints_arg(times, x->rank))), NUC_TI_PLAIN);
 }
 
-static void define_expanded(struct nuc_ti *ti, uint32_t operand)
+/* BROADCAST_TO of operand 0, FILL of operand 1. */
+void nuc_ti_expand(struct nuc_ti *ti)
 {
-    const struct nuc_lt_tensor *y = nuc_ti_out(ti);
-    int64_t sizes[NUC_MAX_RANK];
+    const struct nuc_meta meta = nuc_ti_meta(nuc_ti_out(ti), NUC_TI_PLAIN);
+    const struct nuc_arg sizes = nuc_ints_arg(meta.sizes, meta.rank);
+    struct nuc_node *real = nuc_ti_real(ti, ti->op->code == NUC_LT_FILL ? 1 : 0, NUC_TI_PLAIN);
 
-    nuc_ti_sizes(y, NUC_TI_PLAIN, sizes);
-    struct nuc_node *real = nuc_ti_real(ti, operand, NUC_TI_PLAIN);
-    nuc_ti_define(ti, nuc_ti_emit(ti, NUC_OP_EXPAND, NUC_ARGS(real, nuc_ints_arg(sizes, y->rank))), NUC_TI_PLAIN);
-}
-
-void nuc_ti_broadcast_to(struct nuc_ti *ti)
-{
-    define_expanded(ti, 0);
-}
-
-void nuc_ti_fill(struct nuc_ti *ti)
-{
-    define_expanded(ti, 1);
+    nuc_ti_define(ti, nuc_ti_emit(ti, NUC_OP_EXPAND, NUC_ARGS(real, sizes)), NUC_TI_PLAIN);
 }
 
 void nuc_ti_reverse(struct nuc_ti *ti)

@@ -137,19 +137,12 @@ static struct nuc_ti_state *variable(const struct nuc_ti *ti)
 void nuc_ti_read_variable(struct nuc_ti *ti)
 {
     const struct nuc_lt_tensor *y = nuc_ti_out(ti);
-    const enum nuc_ti_form form = y->rank == 4 ? NUC_TI_IMAGE : NUC_TI_PLAIN;
+    const struct nuc_meta own = nuc_ti_meta(y, nuc_ti_own_form(y));
     struct nuc_ti_state *s = variable(ti);
-    int64_t sizes[NUC_MAX_RANK];
 
-    if (now(s) == NULL) {
-        nuc_ti_sizes(y, form, sizes);
-        struct nuc_meta meta = nuc_meta_make(y->dtype, sizes, y->rank);
-        if (form == NUC_TI_IMAGE)
-            nuc_set_channels_last(&meta);
-        begin(ti, s, y, &meta, form);
-    }
-    nuc_ti_sizes(y, s->now.form, sizes);
-    const struct nuc_meta stated = nuc_meta_make(y->dtype, sizes, y->rank), *held = &now(s)->vals[0];
+    if (now(s) == NULL)
+        begin(ti, s, y, &own, nuc_ti_own_form(y));
+    const struct nuc_meta stated = nuc_ti_meta(y, s->now.form), *held = &now(s)->vals[0];
     if (held->dtype != y->dtype || !nuc_same_sizes(held, &stated))
         nuc_ti_fail(ti, "reads '%s' as %s, which is %s", s->name, nuc_meta_text(ti->cx, &stated),
                     nuc_meta_text(ti->cx, held));

@@ -43,10 +43,16 @@ uint32_t nuc_ti_axis(enum nuc_ti_form form, uint32_t dim)
     return form == NUC_TI_IMAGE ? image_axis[dim] : dim;
 }
 
-void nuc_ti_sizes(const struct nuc_lt_tensor *t, enum nuc_ti_form form, int64_t sizes[NUC_MAX_RANK])
+struct nuc_meta nuc_ti_meta(const struct nuc_lt_tensor *t, enum nuc_ti_form form)
 {
+    int64_t sizes[NUC_MAX_RANK];
+
     for (uint32_t d = 0; d < t->rank; d++)
         sizes[d] = t->shape[nuc_ti_axis(form, d)];
+    struct nuc_meta meta = nuc_meta_make(t->dtype, sizes, t->rank);
+    if (form == NUC_TI_IMAGE)
+        nuc_set_channels_last(&meta);
+    return meta;
 }
 
 int64_t nuc_ti_size_from_end(const struct nuc_lt_tensor *t, uint32_t k)
@@ -93,7 +99,7 @@ enum nuc_ti_form nuc_ti_form_of(const struct nuc_ti *ti, uint32_t i)
     const struct nuc_lt_tensor *t = nuc_ti_in(ti, i);
 
     if (t->data.data != NULL)
-        return t->rank == 4 ? NUC_TI_IMAGE : NUC_TI_PLAIN;
+        return nuc_ti_own_form(t);
     return ti->values[ti->op->inputs[i]].form;
 }
 
@@ -335,6 +341,12 @@ struct nuc_node *nuc_ti_view(struct nuc_ti *ti, struct nuc_node *x, const int64_
     return nuc_ti_emit(ti, NUC_OP_RESHAPE, NUC_ARGS(x, nuc_ints_arg(sizes, rank)));
 }
 
+struct nuc_node *nuc_ti_view_as(struct nuc_ti *ti, struct nuc_node *x, const struct nuc_lt_tensor *t,
+                                enum nuc_ti_form form)
+{
+    return nuc_ti_view(ti, x, nuc_ti_meta(t, form).sizes, t->rank);
+}
+
 struct nuc_node *nuc_ti_permute(struct nuc_ti *ti, struct nuc_node *x, const int64_t *dims, uint32_t rank)
 {
     return nuc_ti_emit(ti, NUC_OP_PERMUTE, NUC_ARGS(x, nuc_ints_arg(dims, rank)));
@@ -504,12 +516,10 @@ void nuc_ti_define(struct nuc_ti *ti, struct nuc_node *real, enum nuc_ti_form fo
 void nuc_ti_define_viewed(struct nuc_ti *ti, struct nuc_node *real)
 {
     const struct nuc_lt_tensor *y = nuc_ti_out(ti);
-    int64_t sizes[NUC_MAX_RANK];
+    const struct nuc_meta wanted = nuc_ti_meta(y, NUC_TI_PLAIN);
 
-    nuc_ti_sizes(y, NUC_TI_PLAIN, sizes);
-    struct nuc_meta wanted = nuc_meta_make(NUC_F32, sizes, y->rank);
     if (nuc_elements(&wanted) == nuc_elements(&real->vals[0]) && !nuc_same_sizes(&wanted, &real->vals[0]))
-        real = nuc_ti_view(ti, nuc_ti_settle(ti, real, y), sizes, y->rank);
+        real = nuc_ti_view_as(ti, nuc_ti_settle(ti, real, y), y, NUC_TI_PLAIN);
     nuc_ti_define(ti, real, NUC_TI_PLAIN);
 }
 
