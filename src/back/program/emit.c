@@ -3,7 +3,6 @@
 #include <string.h>
 
 #include "back/program/out_variant.h"
-#include "back/program/shared_values.h"
 #include "device/base/program_schema.h"
 #include "host/hash.h"
 #include "ir/args.h"
@@ -21,11 +20,48 @@ int nuc_scalar_type(enum nuc_dtype dtype)
     return (unsigned)dtype < NUC_DTYPE_COUNT ? types[dtype] : -1;
 }
 
-/* ---- values ---- */
+/* ---- values: numbers and lists that many calls have are in the program once ---- */
+
+static bool same_bytes(struct nuc_span a, struct nuc_span b)
+{
+    return a.size == b.size && (a.size == 0 || memcmp(a.data, b.data, a.size) == 0);
+}
+
+/* What a number or a list of numbers says. By the bits: 0 and -0 differ, and a NaN is itself. */
+static struct nuc_span said_by(const struct nuc_emit_value *v)
+{
+    const bool is_list = v->kind == NUC_EMIT_INTS || v->kind == NUC_EMIT_DOUBLES;
+    const size_t one = v->kind == NUC_EMIT_NONE ? 0 : v->kind == NUC_EMIT_BOOL ? sizeof v->u.b : sizeof v->u.i;
+    const void *data = v->kind == NUC_EMIT_INTS ? (const void *)v->u.items
+                       : is_list                ? (const void *)v->u.doubles
+                                                : &v->u;
+
+    return (struct nuc_span){data, is_list ? v->count * one : one};
+}
+
+/*
+ * Index of a value that says the same, or NUC_NO_STORAGE: then `value`, which the caller adds as the next one, is found
+ * from now on. Tensors are never shared: each is memory of its own, or a name of a constant.
+ */
+static uint32_t share_value(struct nuc_emission *e, const struct nuc_emit_value *value)
+{
+    if (value->kind != NUC_EMIT_NONE && value->kind != NUC_EMIT_INT && value->kind != NUC_EMIT_BOOL &&
+        value->kind != NUC_EMIT_DOUBLE && value->kind != NUC_EMIT_INTS && value->kind != NUC_EMIT_DOUBLES)
+        return NUC_NO_STORAGE;
+    const struct nuc_span said = said_by(value);
+    const uint64_t kind = nuc_hash_bytes(NUC_HASH_OF_NOTHING, &value->kind, sizeof value->kind);
+    const uint32_t hash = nuc_index_folded(nuc_hash_bytes(kind, said.data, said.size));
+    for (struct nuc_index_search s = nuc_index_search(e->shared, hash); nuc_index_next(&s);) {
+        if (e->values[s.place].kind == value->kind && same_bytes(said_by(&e->values[s.place]), said))
+            return s.place;
+    }
+    nuc_index_add(e->cx, e->shared, hash, (uint32_t)e->n_values);
+    return NUC_NO_STORAGE;
+}
 
 static uint32_t add_value(struct nuc_emission *e, struct nuc_emit_value value)
 {
-    uint32_t same = e->shared != NULL ? nuc_share_value(e, &value) : NUC_NO_STORAGE;
+    uint32_t same = e->shared != NULL ? share_value(e, &value) : NUC_NO_STORAGE;
 
     if (same != NUC_NO_STORAGE)
         return same;
@@ -82,11 +118,6 @@ static uint32_t add_tensors(struct nuc_emission *e, struct nuc_node *const *node
         kind = nodes[i] == NULL ? NUC_EMIT_OPTIONAL_TENSORS : kind;
     }
     return add_value(e, (struct nuc_emit_value){.kind = kind, .count = count, .u.items = items});
-}
-
-static bool same_bytes(struct nuc_span a, struct nuc_span b)
-{
-    return a.size == b.size && (a.size == 0 || memcmp(a.data, b.data, a.size) == 0);
 }
 
 #define HASHED_END ((size_t)128)

@@ -2,31 +2,12 @@
 #include "back/program/emit.h"
 #include "ir/args.h"
 #include "ir/conv_args.h"
+#include "ir/op_list.h"
 
 /* Element by element: each is read before it is written. */
-static const struct row {
-    enum nuc_op op;
-    uint32_t inputs[NUC_MOST_OVERLAYS]; /* argument positions; the same twice: there is one */
-} rows[] = {
-#define TWO(op)                                                                                                        \
-    {                                                                                                                  \
-        NUC_OP_##op,                                                                                                   \
-        {                                                                                                              \
-            NUC_ARG(op, self), NUC_ARG(op, other)                                                                      \
-        }                                                                                                              \
-    }
-#define ONE(op)                                                                                                        \
-    {                                                                                                                  \
-        NUC_OP_##op,                                                                                                   \
-        {                                                                                                              \
-            NUC_ARG(op, input), NUC_ARG(op, input)                                                                     \
-        }                                                                                                              \
-    }
-    TWO(CORTEXM_ADD), TWO(CORTEXM_MUL),        TWO(CORTEXM_MINIMUM), TWO(CORTEXM_MAXIMUM),
-    TWO(CORTEXM_DIV), ONE(CORTEXM_ACTIVATION), ONE(NUCLEON_PRELU),   TWO(NUCLEON_SQUARED_DIFFERENCE),
-#undef TWO
-#undef ONE
-};
+static const enum nuc_op *const by_elements =
+    NUC_OPS(NUC_OP_CORTEXM_ADD, NUC_OP_CORTEXM_MUL, NUC_OP_CORTEXM_MINIMUM, NUC_OP_CORTEXM_MAXIMUM, NUC_OP_CORTEXM_DIV,
+            NUC_OP_CORTEXM_ACTIVATION, NUC_OP_NUCLEON_PRELU, NUC_OP_NUCLEON_SQUARED_DIFFERENCE);
 
 /* The storage that the node's only tensor fills; NUC_NO_STORAGE when it is a constant or a part of one. */
 static uint32_t whole_storage(const struct nuc_emission *e, const struct nuc_node *node)
@@ -64,12 +45,12 @@ uint32_t nuc_overlays(const struct nuc_emission *e, const struct nuc_emit_instru
         return 0;
     if (node->op == NUC_OP_NUCLEON_DEPTHWISE && is_overlay_of_depthwise(node))
         return add(e, nuc_arg_node(node, NUC_ARG(NUCLEON_DEPTHWISE, input)), storages, n);
-    for (size_t r = 0; r < sizeof rows / sizeof rows[0]; r++) {
-        for (uint32_t i = 0; rows[r].op == node->op && i < NUC_MOST_OVERLAYS; i++) {
-            const struct nuc_node *input = nuc_arg_node(node, rows[r].inputs[i]);
-            if (input != NULL && nuc_same_layout(&input->vals[0], &node->vals[0]))
-                n = add(e, input, storages, n);
-        }
+    /* Tables and slopes are constants. */
+    struct nuc_cursor at = {0, 0};
+    const struct nuc_node *input = nuc_op_is_in(node->op, by_elements) ? nuc_next_input(node, &at) : NULL;
+    for (; input != NULL && n < NUC_MOST_OVERLAYS; input = nuc_next_input(node, &at)) {
+        if (nuc_same_layout(&input->vals[0], &node->vals[0]))
+            n = add(e, input, storages, n);
     }
     return n;
 }

@@ -1,4 +1,4 @@
-/* What portable kernels ask of dim orders, brought about before a graph becomes a program. */
+/* Dim orders that portable kernels ask for, states and order, brought about before a graph becomes a program. */
 #ifndef NUC_BACK_PROGRAM_LEGALIZE_H
 #define NUC_BACK_PROGRAM_LEGALIZE_H
 
@@ -17,5 +17,11 @@ void nuc_legalize_dim_orders(struct nuc_graph *g, bool as_reference);
  * of another one, or in another dim order. Changes the graph.
  */
 void nuc_settle_states(struct nuc_graph *g);
+
+/*
+ * Moves every operator that computes from constants alone to right before its first user: a dequantized weight then
+ * takes memory for two instructions instead of from the start of the program on. Changes the graph's order only.
+ */
+void nuc_sink_constant_operators(struct nuc_graph *g);
 
 #endif

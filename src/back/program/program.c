@@ -2,7 +2,6 @@
 
 #include "back/program/emit.h"
 #include "back/program/legalize.h"
-#include "back/program/sink.h"
 #include "ir/labels.h"
 
 static const char *label_of(struct nuc_context *cx, const struct nuc_labels *labels, const struct nuc_emit_storage *s)
