@@ -219,6 +219,15 @@ static inline struct vec_gemm vec_gemm_from(const struct vec_gemm *g, int32_t fi
     return rest;
 }
 
+/* A function whose last arguments are whether inputs are staged, which the compiler is to know, and the output. */
+#define VEC_BY_STAGED(function, ...)                                                                                   \
+    do {                                                                                                               \
+        if (VEC_OFFSET && g->staged)                                                                                   \
+            function(__VA_ARGS__, true, out);                                                                          \
+        else                                                                                                           \
+            function(__VA_ARGS__, false, out);                                                                         \
+    } while (0)
+
 #define VEC_TILES_CASE(n)                                                                                              \
     case n:                                                                                                            \
         if (blocks < VEC_TILE_HIGH || n <= VEC_TILE_FEW)                                                               \
@@ -248,21 +257,12 @@ VEC_INLINE void vec_tiles_of(const struct vec_gemm *of, int32_t first, const int
 static void vec_tiles_any(const struct vec_gemm *g, int32_t first, const int8_t *const *segment, ptrdiff_t at,
                           int32_t pixels, int32_t tiles, int32_t blocks, int8_t *out)
 {
-    const bool staged = VEC_OFFSET && g->staged, one = VEC_TILE_BLOCKS == 1 || blocks == 1,
-               high = blocks > VEC_TILE_BLOCKS;
-
-    if (staged && one)
-        vec_tiles_of(g, first, segment, at, pixels, tiles, 1, true, out);
-    else if (staged && high)
-        vec_tiles_of(g, first, segment, at, pixels, tiles, VEC_TILE_HIGH, true, out);
-    else if (staged)
-        vec_tiles_of(g, first, segment, at, pixels, tiles, VEC_TILE_BLOCKS, true, out);
-    else if (one)
-        vec_tiles_of(g, first, segment, at, pixels, tiles, 1, false, out);
-    else if (high)
-        vec_tiles_of(g, first, segment, at, pixels, tiles, VEC_TILE_HIGH, false, out);
+    if (VEC_TILE_BLOCKS == 1 || blocks == 1)
+        VEC_BY_STAGED(vec_tiles_of, g, first, segment, at, pixels, tiles, 1);
+    else if (blocks > VEC_TILE_BLOCKS)
+        VEC_BY_STAGED(vec_tiles_of, g, first, segment, at, pixels, tiles, VEC_TILE_HIGH);
     else
-        vec_tiles_of(g, first, segment, at, pixels, tiles, VEC_TILE_BLOCKS, false, out);
+        VEC_BY_STAGED(vec_tiles_of, g, first, segment, at, pixels, tiles, VEC_TILE_BLOCKS);
 }
 
 /* As many tiles of one block as the pixels fill. Returns their pixels. */
@@ -271,14 +271,11 @@ static int32_t vec_tiles_long(const struct vec_gemm *g, int32_t first, const int
 {
     const struct vec_gemm own = vec_gemm_from(g, first);
     int32_t tiles = VEC_TILE_LONG > VEC_TILE_PIXELS ? pixels / VEC_TILE_LONG : 0;
-    bool staged = VEC_OFFSET && g->staged;
 
-    if (tiles > 0 && staged && g->taps == 3)
+    if (tiles > 0 && VEC_OFFSET != 0 && g->staged && g->taps == 3)
         vec_tiles(&own, segment, 0, VEC_TILE_LONG, tiles, 1, 3, true, out);
-    else if (tiles > 0 && staged)
-        vec_tiles(&own, segment, 0, VEC_TILE_LONG, tiles, 1, 1, true, out);
     else if (tiles > 0)
-        vec_tiles(&own, segment, 0, VEC_TILE_LONG, tiles, 1, 1, false, out);
+        VEC_BY_STAGED(vec_tiles, &own, segment, 0, VEC_TILE_LONG, tiles, 1, 1);
     return tiles * VEC_TILE_LONG;
 }
 
@@ -325,12 +322,8 @@ static int32_t vec_tiles_shared(const struct vec_gemm *g, int32_t first, const i
 
     if (own.columns != 24 || own.addend)
         return 0;
-    for (; done + 8 <= pixels; done += 8) {
-        if (g->staged)
-            vec_tile_shared(&own, segment, done * g->pixel, true, out + done * g->out_pixel);
-        else
-            vec_tile_shared(&own, segment, done * g->pixel, false, out + done * g->out_pixel);
-    }
+    for (; done + 8 <= pixels; done += 8, out += 8 * g->out_pixel)
+        VEC_BY_STAGED(vec_tile_shared, &own, segment, done * g->pixel);
     return done;
 }
 #else /* blocks are alone */
@@ -342,10 +335,7 @@ static void vec_gemm_wide(const struct vec_gemm *g, const int8_t *const *segment
 {
     for (int32_t first = 0; first * VEC_LANES < g->columns; first += VEC_TILE_WIDE, out += VEC_TILE_WIDE * VEC_LANES) {
         const struct vec_gemm own = vec_gemm_from(g, first);
-        if (VEC_OFFSET && g->staged)
-            vec_tile(&own, segment, 0, 1, VEC_TILE_WIDE, 1, true, out);
-        else
-            vec_tile(&own, segment, 0, 1, VEC_TILE_WIDE, 1, false, out);
+        VEC_BY_STAGED(vec_tile, &own, segment, 0, 1, VEC_TILE_WIDE, 1);
     }
 }
 
