@@ -130,7 +130,7 @@ static void find_norms(struct trying *t, struct nuc_model *prepared)
     t->has_long_softmax = t->has_streams = false;
     if (!nuc_expresses_for_npu(s))
         return;
-    for (const struct nuc_node *n = prepared->graph->first; n != NULL && t->n_norms < MOST_NORMS; n = n->next) {
+    for (struct nuc_node *n = prepared->graph->first; n != NULL && t->n_norms < MOST_NORMS; n = n->next) {
         t->has_long_softmax = t->has_long_softmax || nuc_has_npu_softmax(&support, n);
         if (!nuc_has_npu_norm(&support, n))
             continue;

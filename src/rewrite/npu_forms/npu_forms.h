@@ -51,7 +51,7 @@ void nuc_centre_rows(struct nuc_graph *g);
 bool nuc_can_centre_rows(struct nuc_graph *g);
 
 /* Whether the norm has a form that takes fewer cycles, and that s->norms asks for. */
-bool nuc_has_npu_norm(const struct nuc_support *s, const struct nuc_node *node);
+bool nuc_has_npu_norm(const struct nuc_support *s, struct nuc_node *node);
 
 /* value^exponent of what is positive, as a function of one value. */
 struct nuc_node *nuc_insert_power(struct nuc_graph *g, struct nuc_node *node, struct nuc_node *value, double exponent);

@@ -128,11 +128,6 @@ static struct nuc_norm_of asked_for(const struct nuc_support *s, const struct nu
     return asked;
 }
 
-static bool is_asked_for(const struct nuc_support *s, const struct nuc_node *node)
-{
-    return asked_for(s, node).form != NUC_NORM_WHOLE;
-}
-
 /* ---- rows ---- */
 
 struct rows {
@@ -297,14 +292,6 @@ static uint64_t on_cpu(const struct nuc_target *t, const struct nuc_node *node)
     return nuc_estimate_cpu(t, node, false) + t->costs.npu_call;
 }
 
-static bool form_rows_applies(const struct nuc_support *s, const struct nuc_node *node)
-{
-    struct rows r;
-
-    return is_asked_for(s, node) && read_rows(s, node, &r) && r.n <= s->target->max_mac_buffer - s->target->num_macs &&
-           rows_cycles(s->target, &r) < on_cpu(s->target, node);
-}
-
 /* I - 1/n */
 static float *centring(struct nuc_graph *g, int64_t n)
 {
@@ -426,12 +413,16 @@ static struct nuc_node *finish_in_steps(struct nuc_graph *g, struct nuc_node *no
     return uniform ? y : scaled_channels(g, node, nuc_insert_reshaped(g, node, y, pixels, 4), r->n, &r->affine);
 }
 
-static struct nuc_node *form_rows(const struct nuc_support *s, struct nuc_node *node)
+static struct nuc_node *form_rows(const struct nuc_support *s, struct nuc_node *node, bool build)
 {
     struct nuc_graph *g = s->g;
     struct rows r;
 
-    read_rows(s, node, &r);
+    if (!read_rows(s, node, &r) || r.n > s->target->max_mac_buffer - s->target->num_macs ||
+        rows_cycles(s->target, &r) >= on_cpu(s->target, node))
+        return NULL;
+    if (!build)
+        return node;
     const struct nuc_meta out = node->vals[0];
     const int64_t matrix[] = {r.count, r.n};
     double eps = r.eps * (double)r.n;
@@ -500,23 +491,18 @@ static int64_t group_size(const struct channels *c)
     return c->sizes[1] / c->groups * c->sizes[2] * c->sizes[3];
 }
 
-static bool form_channels_applies(const struct nuc_support *s, const struct nuc_node *node)
+static bool channels_gain(const struct nuc_target *t, const struct nuc_node *node, const struct channels *c)
 {
-    const struct nuc_target *t = s->target;
-    struct channels c;
+    uint64_t each = nuc_estimate_move(t, (uint64_t)nuc_elements(&node->vals[0])), images = (uint64_t)c->sizes[0];
+    uint64_t channels = (uint64_t)c->sizes[1], pixels = images * (uint64_t)(c->sizes[2] * c->sizes[3]);
+    uint64_t groups = (uint64_t)c->groups, cycles = (c->wide ? 7 : c->in_rows ? 3 : 5) * each;
 
-    if (!is_asked_for(s, node) || !read_channels(s, node, &c) || group_size(&c) > t->max_mac_buffer - t->num_macs)
-        return false;
-    uint64_t each = nuc_estimate_move(t, (uint64_t)nuc_elements(&node->vals[0])), images = (uint64_t)c.sizes[0];
-    uint64_t channels = (uint64_t)c.sizes[1], pixels = images * (uint64_t)(c.sizes[2] * c.sizes[3]);
-    uint64_t groups = (uint64_t)c.groups, cycles = (c.wide ? 7 : c.in_rows ? 3 : 5) * each;
-
-    if (c.has_product)
-        cycles += (c.wide ? 4 : 2) * each + nuc_estimate_product(t, pixels, channels, 2 * channels);
+    if (c->has_product)
+        cycles += (c->wide ? 4 : 2) * each + nuc_estimate_product(t, pixels, channels, 2 * channels);
     if (groups < channels)
         cycles += nuc_estimate_product(t, images * groups, channels / groups, channels / groups);
-    if (groups > 1 && !c.in_rows)
-        cycles += each + nuc_estimate_product(t, images, (c.has_product ? 2 : 1) * channels, groups);
+    if (groups > 1 && !c->in_rows)
+        cycles += each + nuc_estimate_product(t, images, (c->has_product ? 2 : 1) * channels, groups);
     /* Between two partitions the channels lie in another order. */
     return cycles < on_cpu(t, node) + 2 * each;
 }
@@ -607,12 +593,16 @@ static struct nuc_node *form_channels_in_rows(struct nuc_graph *g, struct nuc_no
 }
 
 /* In the wide form between groups there are decades, between images hardly. */
-static struct nuc_node *form_channels(const struct nuc_support *s, struct nuc_node *node)
+static struct nuc_node *form_channels(const struct nuc_support *s, struct nuc_node *node, bool build)
 {
     struct nuc_graph *g = s->g;
     struct channels c;
 
-    read_channels(s, node, &c);
+    if (!read_channels(s, node, &c) || group_size(&c) > s->target->max_mac_buffer - s->target->num_macs ||
+        !channels_gain(s->target, node, &c))
+        return NULL;
+    if (!build)
+        return node;
     const struct nuc_meta out = node->vals[0];
     double eps = c.eps * (double)group_size(&c);
     struct nuc_node *x = nuc_insert_reshaped(g, node, nuc_operand(g, node, NUC_SELF), c.sizes, 4), *factor = NULL, *y;
@@ -675,28 +665,25 @@ static int64_t summed_last(const struct nuc_meta *m, uint32_t mask, int64_t orde
     return n;
 }
 
-static bool form_squares_applies(const struct nuc_support *s, const struct nuc_node *node)
-{
-    const struct nuc_target *t = s->target;
-    uint32_t mask = squared_dims(node);
-    int64_t order[NUC_MAX_RANK];
-
-    if (!is_asked_for(s, node) || mask == 0 || node->vals[0].dtype != NUC_F32)
-        return false;
-    const struct nuc_node *square = nuc_operand(s->g, node, NUC_SELF);
-    uint64_t each = nuc_estimate_move(t, (uint64_t)nuc_elements(&square->vals[0]));
-    return summed_last(&square->vals[0], mask, order) <= t->max_mac_buffer - t->num_macs &&
-           2 * each < nuc_estimate_cpu(t, square, true) + nuc_estimate_cpu(t, node, true);
-}
-
-static struct nuc_node *form_squares(const struct nuc_support *s, struct nuc_node *node)
+static struct nuc_node *form_squares(const struct nuc_support *s, struct nuc_node *node, bool build)
 {
     struct nuc_graph *g = s->g;
-    struct nuc_node *x = nuc_operand(g, nuc_operand(g, node, NUC_SELF), NUC_SELF);
+    const struct nuc_target *t = s->target;
+    const uint32_t mask = squared_dims(node);
     const struct nuc_meta out = node->vals[0];
-    int64_t order[NUC_MAX_RANK], n = summed_last(&x->vals[0], squared_dims(node), order);
+    int64_t order[NUC_MAX_RANK];
 
-    x = nuc_insert_permuted(g, node, x, order);
+    if (mask == 0 || out.dtype != NUC_F32)
+        return NULL;
+    const struct nuc_node *square = nuc_operand(g, node, NUC_SELF);
+    uint64_t each = nuc_estimate_move(t, (uint64_t)nuc_elements(&square->vals[0]));
+    int64_t n = summed_last(&square->vals[0], mask, order);
+    if (n > t->max_mac_buffer - t->num_macs ||
+        2 * each >= nuc_estimate_cpu(t, square, true) + nuc_estimate_cpu(t, node, true))
+        return NULL;
+    if (!build)
+        return node;
+    struct nuc_node *x = nuc_insert_permuted(g, node, nuc_operand(g, square, NUC_SELF), order);
     x = squares_of_rows(g, node, x, nuc_elements(&x->vals[0]) / n, n);
     if (node->op == NUC_OP_MEAN_DIM)
         x = nuc_insert_with_number(g, node, NUC_OP_MUL, x, 1.0 / (double)n);
@@ -715,17 +702,14 @@ static bool is_sum_of_squares(struct nuc_graph *g, struct nuc_node *value)
            nuc_past_views(nuc_arg_node(sum, NUC_SELF)) == nuc_past_views(nuc_arg_node(sum, NUC_OTHER));
 }
 
-static bool form_root_applies(const struct nuc_support *s, const struct nuc_node *node)
+static struct nuc_node *form_root(const struct nuc_support *s, struct nuc_node *node, bool build)
 {
-    return is_asked_for(s, node) && nuc_is_float_value(node) && is_sum_of_squares(s->g, nuc_arg_node(node, NUC_SELF));
-}
+    struct nuc_node *sum = nuc_arg_node(node, NUC_SELF);
 
-static struct nuc_node *form_root(const struct nuc_support *s, struct nuc_node *node)
-{
-    struct nuc_graph *g = s->g;
-    struct nuc_node *sum = nuc_operand(g, node, NUC_SELF);
-
-    return nuc_insert_power(g, node, nuc_insert_with_number(g, node, NUC_OP_ADD, sum, LEAST_SUM), 0.5);
+    if (!nuc_is_float_value(node) || !is_sum_of_squares(s->g, sum))
+        return NULL;
+    return build ? nuc_insert_power(s->g, node, nuc_insert_with_number(s->g, node, NUC_OP_ADD, sum, LEAST_SUM), 0.5)
+                 : node;
 }
 
 /* ---- variances, as of a norm or of statistics that are pooled: means of squares of what differs from the mean ---- */
@@ -739,21 +723,17 @@ static double times_mean(const struct nuc_node *x, const struct nuc_node *node)
     return n > correction ? n / (n - correction) : 0;
 }
 
-static bool form_variance_applies(const struct nuc_support *s, const struct nuc_node *node)
-{
-    const uint64_t operators = 4;
-    const struct nuc_node *x = nuc_operand(s->g, node, NUC_SELF);
-    uint64_t each = nuc_estimate_move(s->target, (uint64_t)nuc_elements(&x->vals[0]));
-
-    return is_asked_for(s, node) && nuc_is_float_value(node) && times_mean(x, node) > 0 &&
-           operators * each < on_cpu(s->target, node);
-}
-
-static struct nuc_node *form_variance(const struct nuc_support *s, struct nuc_node *node)
+static struct nuc_node *form_variance(const struct nuc_support *s, struct nuc_node *node, bool build)
 {
     struct nuc_graph *g = s->g;
     struct nuc_node *x = nuc_operand(g, node, NUC_SELF);
     const struct nuc_meta out = node->vals[0];
+    const uint64_t operators = 4, each = nuc_estimate_move(s->target, (uint64_t)nuc_elements(&x->vals[0]));
+
+    if (!nuc_is_float_value(node) || !(times_mean(x, node) > 0) || operators * each >= on_cpu(s->target, node))
+        return NULL;
+    if (!build)
+        return node;
     const uint32_t mask = nuc_dims_mask(node, NUC_ARG(VAR, dim), x->vals[0].rank);
     const double factor = times_mean(x, node);
     int64_t dims[NUC_MAX_RANK];
@@ -829,59 +809,51 @@ static bool is_positive(struct nuc_graph *g, struct nuc_node *value)
     return false;
 }
 
-static bool form_quotient_applies(const struct nuc_support *s, const struct nuc_node *node)
+static struct nuc_node *form_quotient(const struct nuc_support *s, struct nuc_node *node, bool build)
 {
-    return is_asked_for(s, node) && nuc_divides_by_few(node) && is_positive(s->g, nuc_arg_node(node, NUC_OTHER));
-}
+    struct nuc_node *a = nuc_arg_node(node, NUC_SELF), *b = nuc_arg_node(node, NUC_OTHER);
 
-static struct nuc_node *form_quotient(const struct nuc_support *s, struct nuc_node *node)
-{
-    struct nuc_graph *g = s->g;
-    struct nuc_node *inverse = nuc_insert_power(g, node, nuc_operand(g, node, NUC_OTHER), -1);
-
-    return nuc_insert_binary(g, node, NUC_OP_MUL, nuc_operand(g, node, NUC_SELF), inverse);
+    if (!nuc_divides_by_few(node) || !is_positive(s->g, b))
+        return NULL;
+    return build ? nuc_insert_binary(s->g, node, NUC_OP_MUL, a, nuc_insert_power(s->g, node, b, -1)) : node;
 }
 
 /* ---- the forms ---- */
 
-static const struct norm_form {
-    enum nuc_op op;
-    struct nuc_node *(*build)(const struct nuc_support *s, struct nuc_node *node);
-    bool (*applies)(const struct nuc_support *s, const struct nuc_node *node);
-} forms[] = {
-    /* layer_norm and rms_norm: norms of rows; group_norm: of channels of an image. */
-    {NUC_OP_LAYER_NORM, form_rows, form_rows_applies},
-    {NUC_OP_RMS_NORM, form_rows, form_rows_applies},
-    {NUC_OP_GROUP_NORM, form_channels, form_channels_applies},
-    /* sum.dim_IntList of x x, of which a root is taken. */
-    {NUC_OP_SUM, form_squares, form_squares_applies},
-    {NUC_OP_SUM_DIM, form_squares, form_squares_applies},
-    {NUC_OP_MEAN_DIM, form_squares, form_squares_applies},
-    {NUC_OP_SQRT, form_root, form_root_applies},
-    {NUC_OP_VAR, form_variance, form_variance_applies},
-    /* div by a few values. */
-    {NUC_OP_DIV, form_quotient, form_quotient_applies},
-};
-
-static const struct norm_form *form_of(const struct nuc_support *s, const struct nuc_node *node)
+/* What the norm becomes, if that is asked for and gains; the node itself where nothing is built. NULL: it stays. */
+static struct nuc_node *form_by_op(const struct nuc_support *s, struct nuc_node *node, bool build)
 {
-    for (size_t i = 0; i < sizeof forms / sizeof *forms; i++) {
-        if (forms[i].op == node->op && forms[i].applies(s, node))
-            return &forms[i];
+    if (asked_for(s, node).form == NUC_NORM_WHOLE)
+        return NULL;
+    switch ((int)node->op) {
+    case NUC_OP_LAYER_NORM:
+    case NUC_OP_RMS_NORM:
+        return form_rows(s, node, build);
+    case NUC_OP_GROUP_NORM:
+        return form_channels(s, node, build);
+    case NUC_OP_SUM:
+    case NUC_OP_SUM_DIM:
+    case NUC_OP_MEAN_DIM:
+        return form_squares(s, node, build);
+    case NUC_OP_SQRT:
+        return form_root(s, node, build);
+    case NUC_OP_VAR:
+        return form_variance(s, node, build);
+    case NUC_OP_DIV:
+        return form_quotient(s, node, build);
+    default:
+        return NULL;
     }
-    return NULL;
 }
 
-bool nuc_has_npu_norm(const struct nuc_support *s, const struct nuc_node *node)
+bool nuc_has_npu_norm(const struct nuc_support *s, struct nuc_node *node)
 {
-    return form_of(s, node) != NULL;
+    return form_by_op(s, node, false) != NULL;
 }
 
 static struct nuc_node *form_norm(const struct nuc_support *s, struct nuc_node *node)
 {
-    const struct norm_form *form = form_of(s, node);
-
-    return form != NULL ? form->build(s, node) : NULL;
+    return form_by_op(s, node, true);
 }
 
 const struct nuc_npu_form nuc_norm_forms[] = {
