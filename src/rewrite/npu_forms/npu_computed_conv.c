@@ -16,8 +16,9 @@
 #include "npu/support/estimate.h"
 
 struct computed {
+    struct nuc_graph *g;
     const struct nuc_conv_args *args;
-    const struct nuc_node *node, *x, *weight;
+    struct nuc_node *node, *x, *weight;
     int64_t batch, groups, images;              /* of the input; images: groups, or else the batch */
     int64_t inputs, outputs;                    /* channels of a group */
     int64_t taps, pixels, results;              /* of a kernel, of an image and of its results in one channel */
@@ -26,9 +27,10 @@ struct computed {
     bool steps;                                 /* windows that are not next to each other, or unknown padding */
 };
 
-static bool read_computed(const struct nuc_node *node, struct computed *c)
+static bool read_computed(struct nuc_graph *g, struct nuc_node *node, struct computed *c)
 {
-    *c = (struct computed){.args = nuc_conv_args(node->op),
+    *c = (struct computed){.g = g,
+                           .args = nuc_conv_args(node->op),
                            .node = node,
                            .x = nuc_arg_node(node, NUC_CONV_INPUT),
                            .weight = nuc_arg_node(node, NUC_CONV_WEIGHT)};
@@ -147,11 +149,11 @@ static uint64_t cycles_of_products(const struct nuc_target *t, const struct comp
            array_cycles(t, c->images * visited, c->outputs, c->outputs * c->taps * c->taps);
 }
 
-uint64_t nuc_computed_conv_cycles(const struct nuc_support *s, const struct nuc_node *node)
+uint64_t nuc_computed_conv_cycles(const struct nuc_support *s, struct nuc_node *node)
 {
     struct computed c;
 
-    if (!read_computed(node, &c))
+    if (!read_computed(s->g, node, &c))
         return UINT64_MAX;
     uint64_t windows = cycles_of_windows(s->target, &c), products = cycles_of_products(s->target, &c);
     return windows < products ? windows : products;
@@ -201,149 +203,137 @@ static bool is_plain(const struct computed *c)
 
 /* ---- building ---- */
 
-struct build {
-    struct nuc_graph *g;
-    struct nuc_node *node;
-    const struct computed *c;
-};
-
-static struct nuc_node *permuted(const struct build *b, struct nuc_node *x, const int64_t sizes[4],
+static struct nuc_node *permuted(const struct computed *c, struct nuc_node *x, const int64_t sizes[4],
                                  const int64_t order[4])
 {
-    return nuc_insert_permuted(b->g, b->node, nuc_insert_reshaped(b->g, b->node, x, sizes, 4), order);
+    return nuc_insert_permuted(c->g, c->node, nuc_insert_reshaped(c->g, c->node, x, sizes, 4), order);
 }
 
 static const int64_t channels_last[] = {0, 2, 3, 1}, channels_second[] = {0, 3, 1, 2};
 
 /* [images, I, H, W] */
-static struct nuc_node *insert_images(const struct build *b)
+static struct nuc_node *insert_images(const struct computed *c)
 {
-    struct nuc_node *x = nuc_operand(b->g, b->node, NUC_CONV_INPUT);
-    const int64_t *in = x->vals[0].sizes, sizes[] = {b->c->images, b->c->inputs, in[2], in[3]};
+    struct nuc_node *x = nuc_operand(c->g, c->node, NUC_CONV_INPUT);
+    const int64_t *in = x->vals[0].sizes, sizes[] = {c->images, c->inputs, in[2], in[3]};
     struct nuc_node *samples = nuc_op_family(x->op) == NUC_FAMILY_VIEW ? nuc_arg_node(x, NUC_SELF) : NULL;
 
     /* Samples that are in groups. */
     if (samples != NULL && samples->vals[0].rank == 4 && memcmp(samples->vals[0].sizes, sizes, sizeof sizes) == 0)
         return samples;
-    return nuc_insert_reshaped(b->g, b->node, x, sizes, 4);
+    return nuc_insert_reshaped(c->g, c->node, x, sizes, 4);
 }
 
 /* The operator over other channels with a constant kernel. */
-static struct nuc_node *insert_like(const struct build *b, struct nuc_node *x, float *ones, const int64_t weight[4])
+static struct nuc_node *insert_like(const struct computed *c, struct nuc_node *x, float *ones, const int64_t weight[4])
 {
-    struct nuc_node *constant = nuc_insert_floats(b->g, b->node, ones, weight, 4);
+    struct nuc_node *constant = nuc_insert_floats(c->g, c->node, ones, weight, 4);
 
-    return nuc_emit_conv_like(b->g, b->node, b->node, (struct nuc_node *[]){x, constant, NULL}, 1);
+    return nuc_emit_conv_like(c->g, c->node, c->node, (struct nuc_node *[]){x, constant, NULL}, 1);
 }
 
 /* Channel (c, k) is what tap k of channel c reads. */
-static struct nuc_node *windows_by_ones(const struct build *b, struct nuc_node *x)
+static struct nuc_node *windows_by_ones(const struct computed *c, struct nuc_node *x)
 {
-    const struct computed *c = b->c;
     const int64_t *w = c->weight->vals[0].sizes, channels = c->inputs * c->taps;
     const int64_t sizes[] = {channels, c->inputs, w[2], w[3]};
-    float *ones = nuc_alloc_array(b->g->cx, (size_t)(channels * c->inputs * c->taps), sizeof *ones);
+    float *ones = nuc_alloc_array(c->g->cx, (size_t)(channels * c->inputs * c->taps), sizeof *ones);
 
     for (int64_t i = 0; i < channels; i++)
         ones[(i * c->inputs + i / c->taps) * c->taps + i % c->taps] = 1.0f;
-    return insert_like(b, x, ones, sizes);
+    return insert_like(c, x, ones, sizes);
 }
 
 /* Channel (k, c) is what tap k of channel c reads. */
-static struct nuc_node *windows_by_parts(const struct build *b, struct nuc_node *x)
+static struct nuc_node *windows_by_parts(const struct computed *c, struct nuc_node *x)
 {
-    const struct computed *c = b->c;
-    const int64_t *out = b->node->vals[0].sizes, pads[] = {c->padding[1], c->padding[1], c->padding[0], c->padding[0]};
+    const int64_t *out = c->node->vals[0].sizes, pads[] = {c->padding[1], c->padding[1], c->padding[0], c->padding[0]};
 
-    x = nuc_insert_padded(b->g, b->node, x, pads, 4);
+    x = nuc_insert_padded(c->g, c->node, x, pads, 4);
     for (uint32_t d = 2; d-- > 0;) {
-        struct nuc_node **parts = nuc_alloc_array(b->g->cx, (size_t)c->kernel[d], sizeof(struct nuc_node *));
+        struct nuc_node **parts = nuc_alloc_array(c->g->cx, (size_t)c->kernel[d], sizeof(struct nuc_node *));
         for (int64_t i = 0; i < c->kernel[d]; i++)
-            parts[i] = nuc_insert_part(b->g, b->node, x, 2 + d, i * c->dilation[d], i * c->dilation[d] + out[2 + d]);
-        x = c->kernel[d] == 1 ? parts[0] : nuc_insert_cat(b->g, b->node, parts, (uint32_t)c->kernel[d], 1);
+            parts[i] = nuc_insert_part(c->g, c->node, x, 2 + d, i * c->dilation[d], i * c->dilation[d] + out[2 + d]);
+        x = c->kernel[d] == 1 ? parts[0] : nuc_insert_cat(c->g, c->node, parts, (uint32_t)c->kernel[d], 1);
     }
     return x;
 }
 
 /* The weight as [images or 1, rows, columns] from [images or 1, first, second] * [taps]. */
-static struct nuc_node *insert_weight(const struct build *b, const int64_t order[4], int64_t rows, int64_t columns)
+static struct nuc_node *insert_weight(const struct computed *c, const int64_t order[4], int64_t rows, int64_t columns)
 {
-    const struct computed *c = b->c;
     int64_t first = c->args->transposed ? c->inputs : c->outputs, second = c->args->transposed ? c->outputs : c->inputs;
     const int64_t apart[] = {c->groups, first, second, c->taps}, matrix[] = {c->groups, rows, columns};
-    struct nuc_node *w = permuted(b, nuc_operand(b->g, b->node, NUC_CONV_WEIGHT), apart, order);
+    struct nuc_node *w = permuted(c, nuc_operand(c->g, c->node, NUC_CONV_WEIGHT), apart, order);
 
-    return nuc_insert_reshaped(b->g, b->node, w, matrix, 3);
+    return nuc_insert_reshaped(c->g, c->node, w, matrix, 3);
 }
 
 /* [images, H, W, columns] of [images, H, W, depth] and the weight, as [images, columns, H, W]. */
-static struct nuc_node *insert_product(const struct build *b, struct nuc_node *x, struct nuc_node *weight)
+static struct nuc_node *insert_product(const struct computed *c, struct nuc_node *x, struct nuc_node *weight)
 {
     const int64_t *in = x->vals[0].sizes, depth = in[1], columns = weight->vals[0].sizes[2];
     const int64_t out[] = {in[0], in[2], in[3], columns};
     int64_t rows[] = {in[0], in[2] * in[3], depth};
 
-    if (b->c->groups == 1) {
+    if (c->groups == 1) {
         rows[1] *= rows[0];
         rows[0] = 1;
     }
-    x = nuc_insert_reshaped(b->g, b->node, nuc_insert_permuted(b->g, b->node, x, channels_last), rows, 3);
-    return permuted(b, nuc_insert_binary(b->g, b->node, NUC_OP_BMM, x, weight), out, channels_second);
+    x = nuc_insert_reshaped(c->g, c->node, nuc_insert_permuted(c->g, c->node, x, channels_last), rows, 3);
+    return permuted(c, nuc_insert_binary(c->g, c->node, NUC_OP_BMM, x, weight), out, channels_second);
 }
 
-static struct nuc_node *insert_bias_behind(const struct build *b, struct nuc_node *value)
+static struct nuc_node *insert_bias_behind(const struct computed *c, struct nuc_node *value)
 {
-    struct nuc_node *bias = nuc_arg_node(b->node, NUC_CONV_BIAS);
-    const int64_t sizes[] = {b->c->outputs * b->c->groups, 1, 1};
+    struct nuc_node *bias = nuc_arg_node(c->node, NUC_CONV_BIAS);
+    const int64_t sizes[] = {c->outputs * c->groups, 1, 1};
 
-    value = nuc_insert_reshaped(b->g, b->node, value, b->node->vals[0].sizes, 4);
+    value = nuc_insert_reshaped(c->g, c->node, value, c->node->vals[0].sizes, 4);
     return bias == NULL ? value
-                        : nuc_insert_binary(b->g, b->node, NUC_OP_ADD, value,
-                                            nuc_insert_reshaped(b->g, b->node, bias, sizes, 3));
+                        : nuc_insert_binary(c->g, c->node, NUC_OP_ADD, value,
+                                            nuc_insert_reshaped(c->g, c->node, bias, sizes, 3));
 }
 
-static struct nuc_node *windows_first(const struct build *b, bool parts)
+static struct nuc_node *windows_first(const struct computed *c, bool parts)
 {
     static const int64_t taps_last[] = {0, 2, 3, 1}, taps_first[] = {0, 3, 2, 1};
-    struct nuc_node *x = insert_images(b);
+    struct nuc_node *x = insert_images(c);
 
-    if (!b->c->moves)
-        x = parts ? windows_by_parts(b, x) : windows_by_ones(b, x);
-    struct nuc_node *weight =
-        insert_weight(b, parts ? taps_first : taps_last, b->c->inputs * b->c->taps, b->c->outputs);
-    return insert_bias_behind(b, insert_product(b, x, weight));
+    if (!c->moves)
+        x = parts ? windows_by_parts(c, x) : windows_by_ones(c, x);
+    struct nuc_node *weight = insert_weight(c, parts ? taps_first : taps_last, c->inputs * c->taps, c->outputs);
+    return insert_bias_behind(c, insert_product(c, x, weight));
 }
 
-static struct nuc_node *products_first(const struct build *b)
+static struct nuc_node *products_first(const struct computed *c)
 {
     static const int64_t order[] = {0, 2, 1, 3}, in_order[] = {0, 1, 2, 3};
-    const struct computed *c = b->c;
     const int64_t *w = c->weight->vals[0].sizes, channels = c->outputs * c->taps;
     const int64_t forward[] = {c->outputs, channels, w[2], w[3]}, transposed[] = {channels, c->outputs, w[2], w[3]};
-    float *ones = nuc_alloc_array(b->g->cx, (size_t)(c->outputs * channels * c->taps), sizeof *ones);
-    struct nuc_node *x = insert_images(b);
-    struct nuc_node *weight = insert_weight(b, c->args->transposed ? in_order : order, c->inputs, channels);
+    float *ones = nuc_alloc_array(c->g->cx, (size_t)(c->outputs * channels * c->taps), sizeof *ones);
+    struct nuc_node *x = insert_images(c);
+    struct nuc_node *weight = insert_weight(c, c->args->transposed ? in_order : order, c->inputs, channels);
 
     /* Channel (o, k) is added to result o by tap k. */
     for (int64_t i = 0; i < channels; i++) {
         int64_t o = i / c->taps, k = i % c->taps, at = c->args->transposed ? i * c->outputs + o : o * channels + i;
         ones[at * c->taps + k] = 1.0f;
     }
-    x = insert_product(b, x, weight);
-    return insert_bias_behind(b, insert_like(b, x, ones, c->args->transposed ? transposed : forward));
+    x = insert_product(c, x, weight);
+    return insert_bias_behind(c, insert_like(c, x, ones, c->args->transposed ? transposed : forward));
 }
 
 static struct nuc_node *form_computed_conv(const struct nuc_support *s, struct nuc_node *node)
 {
     struct computed c;
-    const struct build b = {s->g, node, &c};
 
-    if (!read_computed(node, &c) || !is_plain(&c))
+    if (!read_computed(s->g, node, &c) || !is_plain(&c))
         return NULL;
     uint64_t windows = cycles_of_windows(s->target, &c), products = cycles_of_products(s->target, &c);
     if (windows <= products && gains(s, &c, windows))
-        return windows_first(&b, are_parts(s->target, &c));
-    return gains(s, &c, products) ? products_first(&b) : NULL;
+        return windows_first(&c, are_parts(s->target, &c));
+    return gains(s, &c, products) ? products_first(&c) : NULL;
 }
 
 /* ---- the forms ---- */

@@ -111,6 +111,6 @@ bool nuc_takes_conv(const struct nuc_support *s, const struct nuc_node *conv);
  * The cycles of a convolution whose weight is computed, by the form that takes the fewest; UINT64_MAX: none can be
  * built.
  */
-uint64_t nuc_computed_conv_cycles(const struct nuc_support *s, const struct nuc_node *node);
+uint64_t nuc_computed_conv_cycles(const struct nuc_support *s, struct nuc_node *node);
 
 #endif
