@@ -205,8 +205,8 @@ int32_t nuc_cv_turned_alias(const struct nuc_cv *cv, int32_t tensor, bool *turne
  */
 int32_t nuc_cv_concat_axis(const struct nuc_cv *cv, const struct nuc_cv_node *n);
 
-/* The layout of operand `i` of a concatenation inside the result. */
-struct nuc_cv_layout nuc_cv_concat_part(const struct nuc_cv *cv, const struct nuc_cv_node *n, uint32_t i);
+/* The layout of operand `i` of a concatenation, which begins at position `at` of the axis, inside the result. */
+struct nuc_cv_layout nuc_cv_concat_part(const struct nuc_cv *cv, const struct nuc_cv_node *n, uint32_t i, int64_t at);
 
 /* ---- output ---- */
 

@@ -173,7 +173,7 @@ static void emit_part(struct nuc_cv *cv, const struct nuc_cv_node *n, uint32_t i
 {
     /* Whether operand `i` has been written where it belongs in the result. */
     struct nuc_cv_place x = nuc_cv_place(cv, n->op->inputs[i]), y = nuc_cv_place(cv, n->output);
-    struct nuc_cv_layout part = nuc_cv_concat_part(cv, n, i);
+    struct nuc_cv_layout part = nuc_cv_concat_part(cv, n, i, at);
     if (x.holder == y.holder && nuc_cv_compose(&part, nuc_cv_bytes(cv, n->op->inputs[i]), &y.layout) &&
         part.at == x.layout.at && part.row == x.layout.row && part.pitch == x.layout.pitch)
         return;

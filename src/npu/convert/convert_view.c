@@ -59,19 +59,17 @@ int32_t nuc_cv_concat_axis(const struct nuc_cv *cv, const struct nuc_cv_node *n)
     return sum == y->shape[axis] ? (int32_t)axis : -1;
 }
 
-struct nuc_cv_layout nuc_cv_concat_part(const struct nuc_cv *cv, const struct nuc_cv_node *n, uint32_t i)
+struct nuc_cv_layout nuc_cv_concat_part(const struct nuc_cv *cv, const struct nuc_cv_node *n, uint32_t i, int64_t at)
 {
     const struct nuc_lt_tensor *y = nuc_cv_y(cv, n);
     int64_t axis = nuc_lt_axis(n->op->options.concat.axis, y->rank);
-    int64_t outer = 1, inner = (int64_t)nuc_dtype_size(y->dtype), before = 0;
+    int64_t outer = 1, inner = (int64_t)nuc_dtype_size(y->dtype);
 
     for (uint32_t d = 0; d < y->rank; d++) {
         outer *= (int64_t)d < axis ? y->shape[d] : 1;
         inner *= (int64_t)d > axis ? y->shape[d] : 1;
     }
-    for (uint32_t k = 0; k < i; k++)
-        before += nuc_cv_in(cv, n, k)->shape[axis];
-    struct nuc_cv_layout part = {.at = before * inner};
+    struct nuc_cv_layout part = {.at = at * inner};
     if (outer > 1) {
         part.row = nuc_cv_in(cv, n, i)->shape[axis] * inner;
         part.pitch = y->shape[axis] * inner;
@@ -220,9 +218,9 @@ static bool put_inside(struct nuc_cv *cv, int32_t t, int32_t other, struct nuc_c
 }
 
 /* The tensor placed inside the result, or -1. */
-static int32_t place_part(struct nuc_cv *cv, const struct nuc_cv_node *n, uint32_t i)
+static int32_t place_part(struct nuc_cv *cv, const struct nuc_cv_node *n, uint32_t i, int64_t at)
 {
-    struct nuc_cv_layout part = nuc_cv_concat_part(cv, n, i), composed = part;
+    struct nuc_cv_layout part = nuc_cv_concat_part(cv, n, i, at), composed = part;
     struct nuc_cv_place y = nuc_cv_place(cv, n->output);
     int64_t bytes = nuc_cv_bytes(cv, n->op->inputs[i]);
 
@@ -266,9 +264,12 @@ static int32_t place_run(struct nuc_cv *cv, const struct nuc_cv_node *n, int32_t
         int32_t first = find_run(large, n);
         if (first < 0)
             continue;
-        struct nuc_cv_layout run = nuc_cv_concat_part(cv, large, (uint32_t)first);
+        int64_t at = 0;
+        for (int32_t k = 0; k < first; k++)
+            at += nuc_cv_in(cv, large, (uint32_t)k)->shape[axis];
+        struct nuc_cv_layout run = nuc_cv_concat_part(cv, large, (uint32_t)first, at);
         for (uint32_t k = 1; k < n->op->n_inputs; k++)
-            run.row += run.row > 0 ? nuc_cv_concat_part(cv, large, (uint32_t)first + k).row : 0;
+            run.row += run.row > 0 ? nuc_cv_concat_part(cv, large, (uint32_t)first + k, at).row : 0;
         return put_inside(cv, n->output, large->output, run) ? n->output : -1;
     }
     return -1;
@@ -493,15 +494,18 @@ void nuc_cv_make_views(struct nuc_cv *cv)
     }
     for (uint32_t i = cv->graph->n_ops; i-- > 0;) {
         const struct nuc_cv_node *n = &cv->nodes[i];
-        if (n->dropped || n->picks || n->op->code != NUC_LT_CONCATENATION || nuc_cv_concat_axis(cv, n) < 0)
+        const int32_t axis = n->op->code == NUC_LT_CONCATENATION && !n->picks ? nuc_cv_concat_axis(cv, n) : -1;
+        int64_t at = 0;
+        if (n->dropped || axis < 0)
             continue;
-        int32_t run = place_run(cv, n, nuc_cv_concat_axis(cv, n));
+        int32_t run = place_run(cv, n, axis);
         if (run >= 0)
             views[n_views++] = run;
         for (uint32_t k = 0; k < n->op->n_inputs; k++) {
-            int32_t view = place_part(cv, n, k);
+            int32_t view = place_part(cv, n, k, at);
             if (view >= 0)
                 views[n_views++] = view;
+            at += nuc_cv_in(cv, n, k)->shape[axis];
         }
     }
     take_back(cv, views, n_views);
