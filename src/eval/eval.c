@@ -318,7 +318,8 @@ static struct nuc_evaluator *new_evaluator(struct nuc_graph *g, unsigned threads
     e->cx = g->cx;
     e->g = g;
     e->pool = nuc_pool_new(g->cx, threads);
-    e->first_slots = nuc_alloc_array(g->cx, g->next_id, sizeof *e->first_slots);
+    /* Nodes that are added set theirs: a constant is of few of many. */
+    e->first_slots = nuc_alloc_unset(g->cx, g->cx->arena, (size_t)g->next_id * sizeof *e->first_slots);
     e->values = nuc_alloc_array(g->cx, max_values, sizeof *e->values);
     return e;
 }
