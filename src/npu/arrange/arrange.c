@@ -118,6 +118,7 @@ static struct nuc_arrangement *set_up(struct nuc_ltb *b)
     a->n_views = s->n_tensors;
     a->views = nuc_alloc_array(b->cx, s->n_tensors, sizeof *a->views);
     a->ops = nuc_alloc_array(b->cx, s->n_ops, sizeof *a->ops);
+    a->queue = nuc_alloc_array(b->cx, s->n_ops, sizeof *a->queue);
     for (uint32_t i = 0; i < s->n_tensors; i++)
         a->views[i].value = NUC_NO_VALUE;
     for (uint32_t i = 0; i < s->n_inputs; i++)
@@ -288,11 +289,9 @@ static bool settle(struct nuc_arrangement *a, uint64_t *cost)
 static bool try_move(struct nuc_arrangement *a, const struct nuc_port *seed, uint64_t order, uint64_t *cost)
 {
     struct nuc_arena *outer = nuc_push_arena(a->b->cx);
-    a->work += a->n_ports;
-    struct wave w = {a, nuc_alloc_array(a->b->cx, a->n_ops, sizeof(uint32_t)), 0};
+    struct wave w = {a, a->queue, 0};
 
-    for (uint32_t i = 0; i < a->n_ops; i++)
-        a->ops[i].moved = false;
+    a->work += a->n_ports;
     take(&w, seed, order);
     /* From the seed through all neighbours that can take the order that reaches them. */
     for (uint32_t i = 0; i < w.count; i++) {
@@ -306,6 +305,8 @@ static bool try_move(struct nuc_arrangement *a, const struct nuc_port *seed, uin
         cut_move(a);
         better = settle(a, cost);
     }
+    for (uint32_t i = 0; i < w.count; i++)
+        a->ops[w.queue[i]].moved = false;
     nuc_pop_arena(a->b->cx, outer);
     return better;
 }

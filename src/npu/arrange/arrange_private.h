@@ -68,6 +68,7 @@ struct nuc_arrangement {
     uint32_t n_values;
     struct nuc_arranged_op *ops; /* without the transposes and reshapes by ones */
     uint32_t n_ops;
+    uint32_t *queue;        /* of the operators of one move */
     uint64_t n_ports, work; /* ports of all values; looked at so far */
 };
 

@@ -242,7 +242,9 @@ bool nuc_ltb_drop_ops(struct nuc_ltb *b, const bool *drop)
     struct nuc_lt_subgraph *s = nuc_ltb_graph(b);
     uint32_t before = s->n_ops, kept = 0;
 
-    for (uint32_t i = 0; i < before; i++) {
+    while (kept < before && !drop[kept])
+        kept++;
+    for (uint32_t i = kept; i < before; i++) {
         if (!drop[i])
             s->ops[kept++] = s->ops[i];
     }

@@ -5,6 +5,18 @@
 /* Each round removes operators, so this is only reached when steps undo one another. */
 #define MAX_ROUNDS 10
 
+/* What all steps begin at. */
+static bool has_transposes(const struct nuc_ltb *b)
+{
+    const struct nuc_lt_subgraph *s = nuc_ltb_graph(b);
+
+    for (uint32_t i = 0; i < s->n_ops; i++) {
+        if (s->ops[i].code == NUC_LT_TRANSPOSE)
+            return true;
+    }
+    return false;
+}
+
 void nuc_tidy(struct nuc_ltb *b)
 {
     static bool (*const steps[])(struct nuc_ltb *) = {
@@ -14,7 +26,7 @@ void nuc_tidy(struct nuc_ltb *b)
     };
     bool changed = true;
 
-    for (int round = 0; changed && round < MAX_ROUNDS; round++) {
+    for (int round = 0; changed && round < MAX_ROUNDS && has_transposes(b); round++) {
         changed = false;
         for (size_t i = 0; i < sizeof steps / sizeof steps[0]; i++)
             changed = steps[i](b) || changed;
