@@ -174,8 +174,8 @@ enum nuc_format { NUC_FORMAT_UNSET, NUC_FORMAT_NONE, NUC_FORMATLESS, NUC_CHANNEL
 
 /* Two cache lines: most of a compilation's time goes by fetching the nodes of a long graph. */
 struct nuc_node {
-    uint32_t id;     /* unique in the graph, below graph->next_id: index of side tables */
-    uint32_t origin; /* id + 1 of the node of an earlier graph it is made of, where that was marked; 0: not */
+    /* The first line: what passes ask of every node that they walk past. */
+    uint32_t id; /* unique in the graph, below graph->next_id: index of side tables */
     enum nuc_op op : 16;
     enum nuc_dialect dialect : 2; /* which of the operator's names it goes by */
     bool in_place : 1;            /* ATen dialect: the result takes the place of the first operand */
@@ -186,19 +186,18 @@ struct nuc_node {
     bool is_step : 1;    /* one of several nodes that an operator became, another of which is counted for it */
     bool is_centred : 1; /* layer_norm: the rows that it reads have the mean 0 */
     int partition;       /* index of the partition, -1: none */
-    const char *name;    /* unique in the graph */
+    uint32_t n_users;    /* nodes that read this one, each once, in the order in which they began to */
     struct nuc_node *prev, *next;
-
+    struct nuc_node **users; /* &first_user where there is room for one */
     struct nuc_arg *args;
     const struct nuc_meta *vals; /* nodes share them where they are equal */
     uint32_t n_args;             /* number of schema arguments; getitem: tensor, index; output: one NODES argument */
     uint32_t n_vals;
 
-    /* Nodes that read this one, each once, in the order in which they began to. */
-    uint32_t n_users, users_capacity;
-    struct nuc_node **users; /* &first_user where there is room for one */
     struct nuc_node *first_user;
-
+    uint32_t users_capacity;
+    uint32_t origin;  /* id + 1 of the node of an earlier graph it is made of, where that was marked; 0: not */
+    const char *name; /* unique in the graph */
     const struct nuc_source *source; /* shared by what is made of the operator; never NULL in a graph */
 
     /* Placeholders only. */
