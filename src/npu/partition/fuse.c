@@ -124,9 +124,9 @@ struct nuc_node **nuc_fuse_partitions(struct nuc_graph *g, struct nuc_partitions
         for (uint32_t k = partitions->items[i].n_nodes; k > 0; k--)
             nuc_remove_node(g, partitions->items[i].nodes[k - 1]);
     }
+    nuc_remove_dead(g);
     if (partitions->count > 0)
         sort_graph(g);
-    nuc_remove_dead(g);
     /* Clusters are what partitions are made of; what lowers the rest for the CPU takes them apart. */
     for (struct nuc_node *n = g->first; n != NULL; n = n->next)
         n->cluster = NULL;
