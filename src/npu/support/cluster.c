@@ -2,19 +2,18 @@
 
 #include "ir/op_list.h"
 
-static const enum nuc_op *const activations = NUC_OPS(NUC_OP_RELU, NUC_OP_HARDTANH, NUC_OP_SIGMOID, NUC_OP_TANH);
-
-static const enum nuc_op *const views = NUC_OPS(NUC_OP_GETITEM, NUC_OP_CLONE, NUC_OP_CLONE_DIM_ORDER, NUC_OP_PERMUTE,
-                                                NUC_OP_VIEW, NUC_OP_SQUEEZE_DIMS, NUC_OP_UNSQUEEZE);
+const enum nuc_op *const nuc_auxiliary_ops =
+    NUC_OPS(NUC_OP_GETITEM, NUC_OP_CLONE, NUC_OP_CLONE_DIM_ORDER, NUC_OP_PERMUTE, NUC_OP_VIEW, NUC_OP_SQUEEZE_DIMS,
+            NUC_OP_UNSQUEEZE, NUC_OP_RELU, NUC_OP_HARDTANH, NUC_OP_SIGMOID, NUC_OP_TANH);
 
 bool nuc_is_auxiliary(enum nuc_op op)
 {
-    return nuc_op_is_in(op, views) || nuc_op_is_in(op, activations);
+    return nuc_op_is_in(op, nuc_auxiliary_ops);
 }
 
 bool nuc_is_activation(enum nuc_op op)
 {
-    return nuc_op_is_in(op, activations);
+    return nuc_op_family(op) == NUC_FAMILY_MAP && nuc_is_auxiliary(op);
 }
 
 static bool input_ends(const struct nuc_cluster_ends *ends, const struct nuc_node *input)

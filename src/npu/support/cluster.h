@@ -8,6 +8,7 @@
 #include "ir/graph.h"
 
 /* Operators that may sit between an operator and its quantize and dequantize nodes. */
+extern const enum nuc_op *const nuc_auxiliary_ops;
 bool nuc_is_auxiliary(enum nuc_op op);
 
 /* Those of them that compute: relu, hardtanh, sigmoid, tanh. */

@@ -71,54 +71,57 @@ static void insert_pair(struct nuc_graph *g, struct nuc_node *anchor, const stru
 }
 
 /*
- * `ends` is from before the sweep. A separation only shortens what has to be quantized around other nodes, so what was
- * a cluster stays one; new ones are found by the next sweep.
+ * What is a cluster, as it was before the sweep: a separation only shortens what has to be quantized around other
+ * nodes, so what was a cluster stays one; new ones are found by the next sweep. Few sweeps find anything to ask for.
  */
-static bool separate_leading(struct nuc_graph *g, const struct nuc_cluster_ends *ends, struct nuc_node *aux)
+struct clusters {
+    struct nuc_graph *g;
+    struct nuc_cluster_ends ends; /* NULL: nothing was asked yet */
+};
+
+static const struct nuc_cluster_ends *ends_of(struct clusters *c)
+{
+    if (c->ends.inputs == NULL)
+        c->ends = nuc_cluster_ends(c->g);
+    return &c->ends;
+}
+
+static bool separate_leading(struct clusters *c, struct nuc_node *aux)
 {
     struct nuc_node *dequantize = nuc_arg_node(aux, NUC_SELF);
     struct nuc_node *main = aux->n_users == 1 ? aux->users[0] : NULL;
 
     if (dequantize == NULL || dequantize->op != NUC_OP_DEQUANTIZE_PER_TENSOR || main == NULL)
         return false;
-    if (!is_pair(leading, main, aux) || !nuc_has_cluster(ends, main))
+    if (!is_pair(leading, main, aux) || !nuc_has_cluster(ends_of(c), main))
         return false;
-    insert_pair(g, aux, dequantize);
+    insert_pair(c->g, aux, dequantize);
     return true;
 }
 
-static bool separate_trailing(struct nuc_graph *g, const struct nuc_cluster_ends *ends, struct nuc_node *aux)
+static bool separate_trailing(struct clusters *c, struct nuc_node *aux)
 {
     struct nuc_node *main = nuc_arg_node(aux, NUC_SELF);
     struct nuc_node *quantize = aux->n_users == 1 ? aux->users[0] : NULL;
 
     if (main == NULL || quantize == NULL || quantize->op != NUC_OP_QUANTIZE_PER_TENSOR || !is_pair(trailing, main, aux))
         return false;
-    const struct nuc_node *compute = main->op == NUC_OP_GETITEM ? nuc_operand(g, main, NUC_SELF) : main;
-    if (!nuc_has_cluster(ends, compute))
+    const struct nuc_node *compute = main->op == NUC_OP_GETITEM ? nuc_operand(c->g, main, NUC_SELF) : main;
+    if (!nuc_has_cluster(ends_of(c), compute))
         return false;
-    insert_pair(g, main, quantize);
+    insert_pair(c->g, main, quantize);
     return true;
 }
 
-static bool sweep(struct nuc_graph *g,
-                  bool (*separate)(struct nuc_graph *g, const struct nuc_cluster_ends *ends, struct nuc_node *aux))
+static bool sweep(struct nuc_graph *g, bool (*separate)(struct clusters *c, struct nuc_node *aux))
 {
-    uint32_t there = 0, count = 0;
+    struct clusters c = {.g = g};
+    uint32_t count;
+    struct nuc_node **candidates = nuc_collect(g, nuc_auxiliary_ops, &count);
     bool changed = false;
 
-    for (enum nuc_op op = 0; op < NUC_OP_COUNT; op++)
-        there += nuc_is_auxiliary(op) ? g->n_of_op[op] : 0;
-    if (there == 0)
-        return false;
-    struct nuc_cluster_ends ends = nuc_cluster_ends(g);
-    struct nuc_node **candidates = nuc_alloc_array(g->cx, there, sizeof(struct nuc_node *));
-    for (struct nuc_node *n = g->first; n != NULL; n = n->next) {
-        if (nuc_is_call(n) && nuc_is_auxiliary(n->op))
-            candidates[count++] = n;
-    }
     for (uint32_t i = 0; i < count; i++)
-        changed |= separate(g, &ends, candidates[i]);
+        changed |= separate(&c, candidates[i]);
     return changed;
 }
 
@@ -128,9 +131,9 @@ bool nuc_separate_leading(struct nuc_graph *g)
 }
 
 /* There the permutation of a weight stays in the cluster of its matrix product. */
-static bool separate_leading_sdk31(struct nuc_graph *g, const struct nuc_cluster_ends *ends, struct nuc_node *aux)
+static bool separate_leading_sdk31(struct clusters *c, struct nuc_node *aux)
 {
-    return aux->op != NUC_OP_PERMUTE && separate_leading(g, ends, aux);
+    return aux->op != NUC_OP_PERMUTE && separate_leading(c, aux);
 }
 
 bool nuc_separate_leading_sdk31(struct nuc_graph *g)
@@ -178,34 +181,34 @@ static bool is_quantize(const struct nuc_node *node)
 }
 
 /* Moved values keep their parameters, so they may be quantized anywhere on the way. */
-static bool separate_moved(struct nuc_graph *g, const struct nuc_cluster_ends *ends, struct nuc_node *aux)
+static bool separate_moved(struct clusters *c, struct nuc_node *aux)
 {
     const struct nuc_node *origin = moves(aux->op) ? origin_of(aux) : NULL;
     bool wanted = false;
 
     for (uint32_t i = 0; origin != NULL && i < aux->n_users; i++) {
         const struct nuc_node *user = aux->users[i];
-        wanted |= is_quantize(user) ? nuc_has_cluster(ends, aux) && !same_parameters(user, origin)
-                                    : nuc_has_cluster(ends, user);
+        wanted |= is_quantize(user) ? nuc_has_cluster(ends_of(c), aux) && !same_parameters(user, origin)
+                                    : nuc_has_cluster(ends_of(c), user);
     }
     if (wanted)
-        insert_pair(g, aux, origin);
+        insert_pair(c->g, aux, origin);
     return wanted;
 }
 
 /* The same backwards: what is quantized after the move may be quantized in front of it. */
-static bool separate_moving(struct nuc_graph *g, const struct nuc_cluster_ends *ends, struct nuc_node *aux)
+static bool separate_moving(struct clusters *c, struct nuc_node *aux)
 {
     struct nuc_node *main = nuc_arg_node(aux, NUC_SELF);
 
     if (!moves(aux->op) || main == NULL || main->n_users != 1 || moves(main->op) || nuc_is_dequantize(main) ||
-        !nuc_is_call(main) || !nuc_has_cluster(ends, main) || aux->n_users == 0)
+        !nuc_is_call(main) || !nuc_has_cluster(ends_of(c), main) || aux->n_users == 0)
         return false;
     for (uint32_t i = 0; i < aux->n_users; i++) {
         if (!is_quantize(aux->users[i]) || !same_parameters(aux->users[i], aux->users[0]))
             return false;
     }
-    insert_pair(g, main, aux->users[0]);
+    insert_pair(c->g, main, aux->users[0]);
     return true;
 }
 
@@ -248,7 +251,7 @@ bool nuc_merge_quantize(struct nuc_graph *g)
 
 bool nuc_split_dequantize(struct nuc_graph *g)
 {
-    struct nuc_cluster_ends ends = nuc_cluster_ends(g);
+    struct clusters c = {.g = g};
     uint32_t count;
     struct nuc_node **nodes =
         nuc_collect(g, NUC_OPS(NUC_OP_DEQUANTIZE_PER_TENSOR, NUC_OP_DEQUANTIZE_PER_CHANNEL), &count);
@@ -258,7 +261,7 @@ bool nuc_split_dequantize(struct nuc_graph *g)
         struct nuc_node *node = nodes[i];
         for (uint32_t k = node->n_users; k-- > 0 && node->n_users > 1;) {
             struct nuc_node *user = node->users[k];
-            if (!nuc_is_call(user) || nuc_is_quantize(user) || !ends.inputs[user->id])
+            if (!nuc_is_call(user) || nuc_is_quantize(user) || !ends_of(&c)->inputs[user->id])
                 continue;
             struct nuc_node *copy = nuc_insert(g, node->next, node->op, node);
             for (uint32_t m = 0; m < node->n_args; m++)
