@@ -412,14 +412,12 @@ void nuc_delegate_model(struct nuc_job *j)
     struct nuc_operator_counts counts = nuc_count_operators(partitioned->graph);
     struct nuc_program_report r = {.n_operators = counts.all,
                                    .n_operators_delegated = counts.delegated,
+                                   .n_nodes = counts.nodes,
+                                   .n_delegated = counts.nodes_on_npu,
                                    .n_partitions = l->n_partitions,
                                    .converter = nuc_converter_name(&partitioned->settings->o),
                                    .runs_on_simulator = true,
                                    .has_npu = partitioned->settings->target->npu_name != NULL};
-    for (const struct nuc_node *n = partitioned->graph->first; n != NULL; n = n->next) {
-        r.n_nodes += nuc_is_call(n);
-        r.n_delegated += nuc_is_call(n) && n->partition >= 0;
-    }
     l->report = r;
     /* In a trial the copy is made when the memory of lowering is free again. */
     const bool in_place = partitioned->settings->trial && !j->use_up;

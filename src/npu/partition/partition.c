@@ -377,26 +377,6 @@ static void settle_decision(struct partitioning *p, struct nuc_decision *d)
         d->rule = p->options->no_delegate ? "delegation is on" : "the nodes around it form a partition";
 }
 
-/* A list of nodes while it grows; each partition has four. */
-struct list {
-    struct nuc_node ***nodes;
-    uint32_t *count;
-    size_t capacity;
-};
-
-static void push(struct nuc_graph *g, struct list *list, struct nuc_node *node)
-{
-    *list->nodes = nuc_grow(g->cx, *list->nodes, &list->capacity, (size_t)*list->count + 1, sizeof(struct nuc_node *));
-    (*list->nodes)[(*list->count)++] = node;
-}
-
-struct boundary {
-    struct nuc_graph *g;
-    int index;
-    uint32_t *seen; /* by node id: index + 1 of the partition that has the node among its inputs or constants */
-    struct list nodes, inputs, outputs, constants;
-};
-
 static bool is_read_outside(const struct nuc_node *node)
 {
     for (uint32_t i = 0; i < node->n_users; i++) {
@@ -407,42 +387,53 @@ static bool is_read_outside(const struct nuc_node *node)
     return false;
 }
 
-static void add_members(struct nuc_graph *g, struct nuc_partitions *out)
+/* What a partition gives and reads. seen: by node id, index + 1 of the last one that reads it; found: for use here. */
+static void add_ends(struct nuc_graph *g, struct nuc_partition *p, int index, uint32_t *seen, struct nuc_node **found)
 {
-    struct boundary *all = nuc_alloc_array(g->cx, (size_t)out->count + 1, sizeof *all);
-    uint32_t *seen = nuc_alloc_array(g->cx, g->next_id, sizeof *seen);
+    uint32_t count = 0;
 
-    for (uint32_t i = 0; i < out->count; i++) {
-        struct nuc_partition *p = &out->items[i];
-        all[i] = (struct boundary){.g = g,
-                                   .index = (int)i,
-                                   .seen = seen,
-                                   .nodes = {&p->nodes, &p->n_nodes, 0},
-                                   .inputs = {&p->inputs, &p->n_inputs, 0},
-                                   .outputs = {&p->outputs, &p->n_outputs, 0},
-                                   .constants = {&p->constants, &p->n_constants, 0}};
+    for (uint32_t k = 0; k < p->n_nodes; k++) {
+        if (is_read_outside(p->nodes[k]))
+            found[p->n_outputs++] = p->nodes[k];
     }
-    for (struct nuc_node *n = g->first; n != NULL; n = n->next) {
-        if (!nuc_is_call(n) || n->partition < 0)
-            continue;
-        push(g, &all[n->partition].nodes, n);
-        if (is_read_outside(n))
-            push(g, &all[n->partition].outputs, n);
-    }
-    for (uint32_t i = 0; i < out->count; i++) {
-        struct boundary *b = &all[i];
-        for (uint32_t k = 0; k < out->items[i].n_nodes; k++) {
-            const struct nuc_node *node = out->items[i].nodes[k];
-            struct nuc_cursor at = {0, 0};
-            for (struct nuc_node *in = nuc_next_input(node, &at); in != NULL; in = nuc_next_input(node, &at)) {
-                bool inside = nuc_is_call(in) && in->partition == b->index;
-                if (inside || b->seen[in->id] == (uint32_t)b->index + 1)
-                    continue;
-                b->seen[in->id] = (uint32_t)b->index + 1;
-                push(b->g, nuc_is_static(in) ? &b->constants : &b->inputs, in);
-            }
+    p->outputs = nuc_copy(g->cx, found, p->n_outputs * sizeof(struct nuc_node *));
+    for (uint32_t k = 0; k < p->n_nodes; k++) {
+        struct nuc_cursor at = {0, 0};
+        for (struct nuc_node *in; (in = nuc_next_input(p->nodes[k], &at)) != NULL;) {
+            if ((nuc_is_call(in) && in->partition == index) || seen[in->id] == (uint32_t)index + 1)
+                continue;
+            seen[in->id] = (uint32_t)index + 1;
+            found[count++] = in;
+            p->n_constants += nuc_is_static(in);
         }
     }
+    p->constants = nuc_alloc_array(g->cx, p->n_constants, sizeof(struct nuc_node *));
+    p->inputs = nuc_alloc_array(g->cx, count - p->n_constants, sizeof(struct nuc_node *));
+    p->n_constants = 0;
+    for (uint32_t i = 0; i < count; i++)
+        *(nuc_is_static(found[i]) ? &p->constants[p->n_constants++] : &p->inputs[p->n_inputs++]) = found[i];
+}
+
+static void add_members(struct nuc_graph *g, struct nuc_partitions *out)
+{
+    uint32_t *seen = nuc_alloc_array(g->cx, g->next_id, sizeof *seen);
+    struct nuc_node **found = nuc_alloc_array(g->cx, g->n_nodes, sizeof(struct nuc_node *));
+
+    for (const struct nuc_node *n = g->body; n != NULL; n = n->next) {
+        if (nuc_is_call(n) && n->partition >= 0)
+            out->items[n->partition].n_nodes++;
+    }
+    for (uint32_t i = 0; i < out->count; i++) {
+        out->items[i].nodes = nuc_alloc_array(g->cx, out->items[i].n_nodes, sizeof(struct nuc_node *));
+        out->items[i].n_nodes = 0;
+    }
+    for (struct nuc_node *n = g->body; n != NULL; n = n->next) {
+        if (nuc_is_call(n) && n->partition >= 0)
+            out->items[n->partition].nodes[out->items[n->partition].n_nodes++] = n;
+    }
+    for (uint32_t i = 0; i < out->count; i++)
+        add_ends(g, &out->items[i], (int)i, seen, found);
+    nuc_give_back(g->cx, found, g->n_nodes * sizeof(struct nuc_node *));
 }
 
 static void add_result(struct partitioning *p)
@@ -489,13 +480,15 @@ static uint32_t delegated_of(const struct siblings *s)
 /* An operator in several steps is on the NPU when all of them are. */
 struct nuc_operator_counts nuc_count_operators(const struct nuc_graph *g)
 {
-    struct nuc_operator_counts counts = {0, 0};
+    struct nuc_operator_counts counts = {0, 0, 0, 0};
     struct siblings s = {NULL, 0, false, false};
 
-    for (const struct nuc_node *n = g->first; n != NULL; n = n->next) {
+    for (const struct nuc_node *n = g->body; n != NULL; n = n->next) {
+        const bool on_npu = n->partition >= 0;
+        counts.nodes += nuc_is_call(n);
+        counts.nodes_on_npu += nuc_is_call(n) && on_npu;
         if (!nuc_is_operator(n))
             continue;
-        const bool on_npu = n->partition >= 0;
         if (n->source != s.source) {
             counts.delegated += delegated_of(&s);
             s = (struct siblings){.source = n->source};

@@ -42,14 +42,14 @@ enum nuc_check { NUC_CHECK_NOT_ASKED, NUC_CHECK_PASSED, NUC_CHECK_FAILED };
 /* Why a node is where it is. `rule` is NULL for a delegated node; strings are static or live in the graph's arena. */
 struct nuc_decision {
     const struct nuc_node *node;
+    const char *rule;                 /* what had to hold: "the output is read by one quantize node" */
+    const char *actual;               /* what was found: "kernel 5000 x 1", or "" */
+    const char *limit;                /* what is allowed: "4096", or "" */
+    const struct nuc_node *neighbour; /* the node `actual` was found of, when the rule is about another one */
+    const struct nuc_node *because;   /* the compute node whose rule decided, when it is not the node itself */
     bool delegated;
-    enum nuc_check format, ir, target; /* gates of the operator's support rules */
-    const char *rule;                  /* what had to hold: "the output is read by one quantize node" */
-    const char *actual;                /* what was found: "kernel 5000 x 1", or "" */
-    const char *limit;                 /* what is allowed: "4096", or "" */
-    const struct nuc_node *neighbour;  /* the node `actual` was found of, when the rule is about another one */
-    bool by_cost;                      /* the NPU could run it: the model takes fewer cycles with it on the CPU */
-    const struct nuc_node *because;    /* the compute node whose rule decided, when it is not the node itself */
+    bool by_cost; /* the NPU could run it: the model takes fewer cycles with it on the CPU */
+    enum nuc_check format : 8, ir : 8, target : 8; /* gates of the operator's support rules */
 };
 
 /* The rule of what the options keep on the CPU. */
@@ -104,9 +104,10 @@ struct nuc_partition_options {
  */
 struct nuc_partitions *nuc_partition_graph(struct nuc_graph *g, const struct nuc_partition_options *options);
 
-/* Operators of a partitioned graph, and those of them in partitions: what every report counts. */
+/* What every report counts of a partitioned graph, and how much of that is in partitions. */
 struct nuc_operator_counts {
-    uint32_t all, delegated;
+    uint32_t all, delegated;      /* operators of the model */
+    uint32_t nodes, nodes_on_npu; /* all calls */
 };
 struct nuc_operator_counts nuc_count_operators(const struct nuc_graph *g);
 
