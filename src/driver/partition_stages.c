@@ -222,8 +222,10 @@ void nuc_partition_model(struct nuc_job *j)
         .check_op_support_user = m,
     };
 
+    j->is_same = true;
     m->partitions = nuc_place(m, &options);
     while (nuc_expresses_for_npu(m->settings) && nuc_drop_requantizations(m->graph)) {
+        j->is_same = false;
         options.names_are_checked = true;
         m->partitions = nuc_place(m, &options);
     }

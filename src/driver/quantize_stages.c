@@ -17,7 +17,8 @@
 
 void nuc_expand_model(struct nuc_job *j)
 {
-    if (nuc_expand(j->m->graph))
+    j->is_same = !nuc_expand(j->m->graph);
+    if (!j->is_same)
         nuc_refresh_layouts(j->m->graph);
     nuc_note_decision(j->m, nuc_note_imported(j->m));
 }

@@ -50,15 +50,15 @@ void nuc_run_stages(struct nuc_job *j, enum nuc_stage first, enum nuc_stage last
         if (s->applies != NULL && !s->applies(j))
             continue;
         nuc_progress(j->c->cx, s->name, 0, 0);
+        j->is_same = false;
         s->run(j);
         assert(j->m != NULL);
         if (!j->m->settings->trial && !j->m->settings->judges)
             nuc_note_seconds(j->c, s->name, started);
-        if (s->leaves_graph) {
+        if (s->leaves_graph && !j->is_same)
             nuc_graph_verify(j->m->graph, s->name);
-            if (is_dumped(j->m->settings, s->name, true))
-                dump(j, s->name);
-        }
+        if (s->leaves_graph && is_dumped(j->m->settings, s->name, true))
+            dump(j, s->name);
         if (j->again) {
             assert(s->repeat_from > NUC_STAGE_IMPORT && s->repeat_from <= i);
             i = s->repeat_from - 1;

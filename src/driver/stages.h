@@ -80,6 +80,7 @@ struct nuc_job {
      * narrow for: from ANNOTATE on once more. PARTITION found operators that were preserved in vain: from DECOMPOSE on.
      */
     bool again;
+    bool is_same;      /* set by a stage that left the graph as it was: it is verified already */
     bool recalibrates; /* the samples have been looked at */
     struct nuc_made made;
 };

@@ -12,8 +12,8 @@ struct verifier {
     struct nuc_node **seen; /* by id: the nodes passed so far */
     size_t n_uses;          /* pairs of a node and one that reads it */
     size_t n_users;         /* entries of all lists of users */
-    uint32_t *n_of_op;
-    bool has_clusters;
+    uint32_t n_nodes, *n_of_op;
+    bool has_clusters, has_states;
 };
 
 bool nuc_arg_fits(const struct nuc_schema_arg *schema, const struct nuc_arg *arg)
@@ -115,19 +115,6 @@ static void check_values(const struct verifier *v, const struct nuc_node *node)
 
 /* ---- shape rules ---- */
 
-struct inference {
-    struct nuc_graph *g;
-    struct nuc_node *node;
-};
-
-static void infer(struct nuc_context *cx, void *arg)
-{
-    const struct inference *call = arg;
-
-    (void)cx;
-    nuc_infer_shape(call->g, call->node);
-}
-
 static bool same_values(const struct nuc_node *a, const struct nuc_node *b)
 {
     if (a->is_tuple != b->is_tuple || a->n_vals != b->n_vals)
@@ -144,13 +131,8 @@ static void check_shape(const struct verifier *v, const struct nuc_node *node)
 {
     struct nuc_context *cx = v->g->cx;
     struct nuc_node copy = *node;
-    struct inference call = {v->g, &copy};
 
-    enum nuc_status status = nuc_attempt(cx, infer, &call);
-    if (status != NUC_OK && status != NUC_BAD_INPUT)
-        nuc_fail_again(cx, status);
-    if (status != NUC_OK)
-        nuc_fail(cx, NUC_INTERNAL, "after %s: %s", v->stage, nuc_strdup(cx, cx->message));
+    nuc_infer_shape(v->g, &copy);
     if (same_values(node, &copy))
         return;
     const char *stated = node->n_vals == 0 ? "nothing" : nuc_meta_text(cx, &node->vals[0]);
@@ -191,40 +173,61 @@ static void check_node(struct verifier *v, struct nuc_node *node)
     check_shape(v, node);
     v->n_users += node->n_users;
     v->has_clusters = v->has_clusters || node->cluster != NULL;
+    v->has_states = v->has_states || nuc_is_state(node);
     v->seen[node->id] = node;
     v->n_of_op[node->op]++;
+    v->n_nodes++;
+}
+
+static void check_nodes(struct nuc_context *cx, void *arg)
+{
+    struct verifier *v = arg;
+
+    (void)cx;
+    for (struct nuc_node *n = v->g->first; n != NULL; n = n->next)
+        check_node(v, n);
+}
+
+/* Each state has a next value of its type and sizes. */
+static void check_states(const struct verifier *v)
+{
+    const struct nuc_states states = nuc_states_of(v->g);
+    const struct nuc_node *output = nuc_output_node(v->g);
+
+    if (output->args[NUC_ARG(OUTPUT, values)].count < states.count)
+        broken(v, output, "it has fewer values than there are states");
+    for (uint32_t i = 0; i < states.count; i++) {
+        const struct nuc_node *n = states.nodes[i];
+        const struct nuc_node *next = output->args[NUC_ARG(OUTPUT, values)].u.nodes[states.first_next + i];
+        if (next == NULL || next->vals[0].dtype != n->vals[0].dtype || !nuc_same_sizes(&next->vals[0], &n->vals[0]))
+            broken(v, n, "what the state becomes is of another type or of other sizes");
+    }
 }
 
 void nuc_graph_verify(struct nuc_graph *g, const char *stage)
 {
     struct nuc_arena *outer = nuc_push_arena(g->cx);
     struct verifier v = {.g = g, .stage = stage};
-    uint32_t count = 0;
 
     v.seen = nuc_alloc_array(g->cx, g->next_id, sizeof *v.seen);
     v.n_of_op = nuc_alloc_array(g->cx, NUC_OP_COUNT, sizeof *v.n_of_op);
     if (g->first == NULL || g->first->prev != NULL)
         nuc_fail(g->cx, NUC_INTERNAL, "%s: after %s: the graph has no output or no beginning", g->file, stage);
-    for (struct nuc_node *n = g->first; n != NULL; n = n->next, count++)
-        check_node(&v, n);
-    if (count != g->n_nodes || memcmp(v.n_of_op, g->n_of_op, sizeof g->n_of_op) != 0)
+    /* A shape rule says that an input is bad: not the user's is. */
+    const enum nuc_status status = nuc_attempt(g->cx, check_nodes, &v);
+    if (status == NUC_BAD_INPUT)
+        nuc_fail(g->cx, NUC_INTERNAL, "after %s: %s", stage, nuc_strdup(g->cx, g->cx->message));
+    if (status != NUC_OK)
+        nuc_fail_again(g->cx, status);
+    if (v.n_nodes != g->n_nodes || memcmp(v.n_of_op, g->n_of_op, sizeof g->n_of_op) != 0)
         nuc_fail(g->cx, NUC_INTERNAL, "%s: after %s: the graph counts %u nodes, it has %u", g->file, stage,
-                 (unsigned)g->n_nodes, (unsigned)count);
+                 (unsigned)g->n_nodes, (unsigned)v.n_nodes);
     for (const struct nuc_node *n = v.has_clusters ? v.g->first : NULL; n != NULL; n = n->next) {
         if (n->cluster != NULL && !was_seen(&v, n->cluster))
             broken(&v, n, "its cluster is not in the graph");
     }
-    /* Each state has a next value of its type and sizes. */
-    const struct nuc_states states = nuc_states_of(v.g);
-    const struct nuc_node *output = nuc_output_node(v.g);
-    if (states.count > 0 && output->args[NUC_ARG(OUTPUT, values)].count < states.count)
-        broken(&v, output, "it has fewer values than there are states");
-    for (uint32_t i = 0; i < states.count; i++) {
-        const struct nuc_node *n = states.nodes[i];
-        const struct nuc_node *next = output->args[NUC_ARG(OUTPUT, values)].u.nodes[states.first_next + i];
-        if (next == NULL || next->vals[0].dtype != n->vals[0].dtype || !nuc_same_sizes(&next->vals[0], &n->vals[0]))
-            broken(&v, n, "what the state becomes is of another type or of other sizes");
-    }
+    if (v.has_states)
+        check_states(&v);
     /* Each pair has an entry: where there are as many, none is of a node that does not read, or is not in the graph. */
     if (v.n_users != v.n_uses)
         nuc_fail(v.g->cx, NUC_INTERNAL, "%s: after %s: %zu users are noted, there are %zu", v.g->file, v.stage,

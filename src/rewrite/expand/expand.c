@@ -109,7 +109,7 @@ bool nuc_expand(struct nuc_graph *g)
         changed = nuc_resolve_writes(g) || changed;
     }
     changed = expand_all(g, formulas, is_any) || changed;
-    for (const struct nuc_node *n = g->first; n != NULL; n = n->next) {
+    for (const struct nuc_node *n = g->body; n != NULL; n = n->next) {
         if (nuc_op_family(n->op) == NUC_FAMILY_COMPOSITE)
             nuc_expand_fail(g, n, "is not handled: export with run_decompositions(), or replace it in the model");
     }
