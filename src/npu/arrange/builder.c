@@ -118,6 +118,11 @@ void nuc_ltb_redirect(struct nuc_ltb *b, int32_t from, int32_t to)
     nuc_ltb_swap_names(b, from, to);
 }
 
+void nuc_ltb_rename(struct nuc_ltb *b, int32_t tensor, const char *name)
+{
+    nuc_ltb_at(b, tensor)->name = claim_name(b, name);
+}
+
 void nuc_ltb_swap_names(struct nuc_ltb *b, int32_t one, int32_t other)
 {
     const char *name = nuc_ltb_at(b, one)->name;

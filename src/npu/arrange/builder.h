@@ -107,6 +107,7 @@ void nuc_ltb_redirect(struct nuc_ltb *b, int32_t from, int32_t to);
 /* The tensor that is read where `tensor` is meant. */
 int32_t nuc_ltb_root(const struct nuc_ltb *b, int32_t tensor);
 
+void nuc_ltb_rename(struct nuc_ltb *b, int32_t tensor, const char *name);
 void nuc_ltb_swap_names(struct nuc_ltb *b, int32_t one, int32_t other);
 
 /* Names tensors that are in use and have a label after it: "conv1", "conv1 (channels first)", "conv1 (2)". */

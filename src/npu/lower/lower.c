@@ -194,10 +194,10 @@ static void finish_side(const struct nuc_lowering *l, struct nuc_lower_boundary 
 }
 
 /*
- * Values become tensors first, so that every operator finds its operands and its result whatever the order. Quantize
- * and dequantize nodes then join tensors that are one; operators are appended in the order of the graph, with the
- * transposes that formats ask for. What is left after that is about the model as a whole: its boundary, transposes that
- * cancel, the order of axes, tensors that nothing names.
+ * Values become tensors first, so that every operator finds its operands and its result whatever the order; what is
+ * quantized and dequantized stays one. Quantize and dequantize nodes then say its parameters; operators are appended in
+ * the order of the graph, with the transposes that formats ask for. What is left after that is about the model as a
+ * whole: its boundary, transposes that cancel, the order of axes, tensors that nothing names.
  */
 struct nuc_lt_model *nuc_lower_partition(struct nuc_graph *g, const struct nuc_partition *p,
                                          const struct nuc_lower_options *options, struct nuc_lower_io *io)
@@ -214,7 +214,10 @@ struct nuc_lt_model *nuc_lower_partition(struct nuc_graph *g, const struct nuc_p
     l.b->target = l.options.target;
     l.b->flavor = l.options.flavor;
     const size_t n_values = (size_t)p->n_constants + p->n_inputs + p->n_nodes;
-    nuc_ltb_reserve(l.b, n_values); /* lists and transposes take the place of scales and zero points */
+    size_t n_tensors = n_values; /* lists and transposes take the place of scales and zero points */
+    for (uint32_t i = 0; i < p->n_nodes; i++)
+        n_tensors -= nuc_is_quantization(p->nodes[i]);
+    nuc_ltb_reserve(l.b, n_tensors);
     nuc_index_reserve(g->cx, &l.tensors, n_values);
     nuc_lower_add_values(&l, p->constants, p->n_constants);
     nuc_lower_add_values(&l, p->inputs, p->n_inputs);

@@ -12,10 +12,13 @@ static bool is_one_of(const struct nuc_node *node, struct nuc_node *const *list,
     return false;
 }
 
-static bool is_boundary(const struct nuc_lowering *l, const struct nuc_node *node)
+bool nuc_lower_is_its_input(const struct nuc_lowering *l, const struct nuc_node *node)
 {
-    return is_one_of(node, l->partition->inputs, l->partition->n_inputs) ||
-           is_one_of(node, l->partition->outputs, l->partition->n_outputs);
+    const struct nuc_partition *p = l->partition;
+    const struct nuc_node *input = nuc_arg_node(node, NUC_SELF);
+
+    return nuc_is_quantize(node) || (nuc_is_dequantize(node) && !is_one_of(input, p->inputs, p->n_inputs) &&
+                                     !is_one_of(input, p->outputs, p->n_outputs));
 }
 
 static struct nuc_lt_quant per_channel(struct nuc_lowering *l, const struct nuc_node *node,
@@ -64,22 +67,23 @@ void nuc_lower_quantize(struct nuc_lowering *l, const struct nuc_node *node, int
 {
     struct nuc_lt_quant quant = quant_of(l, node, x);
 
+    (void)y;
     nuc_ltb_quantize(l->b, x, &quant);
-    nuc_ltb_at(l->b, x)->dtype = nuc_ltb_at(l->b, y)->dtype;
-    nuc_ltb_redirect(l->b, y, x);
+    nuc_ltb_at(l->b, x)->dtype = node->vals[0].dtype;
+    nuc_ltb_rename(l->b, x, node->name);
 }
 
-/* A boundary keeps its name and so its tensor: there the dequantize becomes an identity between two int8 tensors. */
+/* A boundary keeps its name: there the dequantize becomes an identity between two int8 tensors. */
 void nuc_lower_dequantize(struct nuc_lowering *l, const struct nuc_node *node, int32_t x, int32_t y)
 {
     struct nuc_lt_quant quant = quant_of(l, node, x);
 
     nuc_ltb_quantize(l->b, x, &quant);
-    nuc_ltb_at(l->b, y)->dtype = nuc_ltb_at(l->b, x)->dtype;
-    if (!is_boundary(l, nuc_arg_node(node, NUC_SELF))) {
-        nuc_ltb_redirect(l->b, y, x);
+    if (nuc_lower_is_its_input(l, node)) {
+        nuc_ltb_rename(l->b, x, node->name);
         return;
     }
+    nuc_ltb_at(l->b, y)->dtype = nuc_ltb_at(l->b, x)->dtype;
     nuc_ltb_quantize(l->b, y, &quant);
     nuc_ltb_identity(l->b, x, y);
 }

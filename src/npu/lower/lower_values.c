@@ -83,6 +83,11 @@ void nuc_lower_add_values(struct nuc_lowering *l, struct nuc_node *const *nodes,
     for (uint32_t i = 0; i < count; i++) {
         if (tensor_of(l, nodes[i]) >= 0 || is_parameter(nodes[i]))
             continue;
+        if (nodes == l->partition->nodes && nuc_lower_is_its_input(l, nodes[i])) {
+            const int32_t input = nuc_lower_first_value(l, nuc_arg_node(nodes[i], NUC_SELF));
+            nuc_index_add(l->cx, &l->tensors, nuc_index_number(nodes[i]->id), (uint32_t)input);
+            continue;
+        }
         for (uint32_t k = 0; k < nodes[i]->n_vals; k++)
             add_value(l, nodes[i], k);
     }
