@@ -1,7 +1,23 @@
 #include "host/call.h"
 
+#include <locale.h>
+
 #include "host/file.h"
-#include "host/locale.h"
+
+/* Where the locale cannot be had, the thread stays in its own. */
+void *nuc_enter_locale(void)
+{
+    return uselocale(newlocale(LC_ALL_MASK, "C", (locale_t)0));
+}
+
+/* C libraries have one object for "C", and free nothing. */
+void nuc_leave_locale(void *outer)
+{
+    locale_t inner = uselocale(outer);
+
+    if (inner != outer && inner != LC_GLOBAL_LOCALE)
+        freelocale(inner);
+}
 
 void nuc_enter(struct nuc_call *call, struct nuc_context *cx, const char *name, bool given)
 {

@@ -39,4 +39,8 @@ struct nuc_call {
 void nuc_enter(struct nuc_call *call, struct nuc_context *cx, const char *name, bool given);
 enum nuc_status nuc_leave(struct nuc_call *call);
 
+/* The locale "C" for this thread; gives the one that it had, a locale_t, to be left to. Nothing is allocated. */
+void *nuc_enter_locale(void);
+void nuc_leave_locale(void *outer);
+
 #endif

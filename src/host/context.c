@@ -1,6 +1,7 @@
 #include "host/context.h"
 
 #include <assert.h>
+#include <locale.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -10,7 +11,6 @@
 #endif
 
 #include "host/clones.h"
-#include "host/locale.h"
 
 #define CHUNK_SIZE ((size_t)64 * 1024)
 #define FIRST_CHUNK ((size_t)2 * 1024) /* many arenas hold little: those of small graphs and of trials */
@@ -129,9 +129,9 @@ static void end_if_interrupted(struct nuc_context *cx)
 void nuc_progress(struct nuc_context *cx, const char *what, size_t done, size_t total)
 {
     if (cx->progress != NULL) {
-        void *inner = nuc_change_locale(cx->locale);
+        const locale_t inner = uselocale(cx->locale);
         cx->progress(cx->progress_user, what, done, total);
-        nuc_change_locale(inner);
+        uselocale(inner);
     }
     end_if_interrupted(cx);
 }
@@ -146,9 +146,9 @@ void nuc_warn(struct nuc_context *cx, const char *format, ...)
     va_start(args, format);
     format_message(text, format, args);
     va_end(args);
-    void *inner = nuc_change_locale(cx->locale);
+    const locale_t inner = uselocale(cx->locale);
     cx->warn(cx->warn_user, text);
-    nuc_change_locale(inner);
+    uselocale(inner);
 }
 
 _Noreturn static void out_of_memory(struct nuc_context *cx, size_t size)

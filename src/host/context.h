@@ -64,7 +64,7 @@ struct nuc_context {
     void (*progress)(void *user, const char *what, size_t done, size_t total); /* may be NULL */
     void *progress_user;
     atomic_bool interrupted; /* by any thread or signal handler: the call under way is to end */
-    void *locale;            /* of the thread outside of the call under way, which callbacks have (host/locale.h) */
+    void *locale; /* of the thread outside of the call under way, which callbacks have: a locale_t (host/call.h) */
     struct nuc_outputs outputs;
     struct nuc_output *written; /* by calls that are over, the last one first (host/file.h) */
     struct nuc_unfinished unfinished;

@@ -4,7 +4,76 @@
 
 #include "ir/graph.h"
 #include "ir/names.h"
-#include "ir/values.h"
+
+/* ---- values: most tensors of a graph have the meta of others, and share it with them ---- */
+
+void *nuc_graph_alloc(struct nuc_graph *g, size_t size)
+{
+    return nuc_alloc_in(g->cx, nuc_memory_of(g->memory), size);
+}
+
+/* Open addressing; metas are never removed. */
+struct nuc_meta_table {
+    const struct nuc_meta **entries;
+    uint32_t capacity; /* power of two */
+    uint32_t used;
+};
+
+#define FIRST_CAPACITY 16u
+
+static uint32_t hash_meta(const struct nuc_meta *m)
+{
+    uint64_t h = 14695981039346656037u ^ (uint64_t)m->dtype << 8 ^ m->rank;
+
+    for (uint8_t i = 0; i < m->rank; i++)
+        h = (h ^ (uint64_t)m->sizes[i] << 8 ^ m->dim_order[i]) * 1099511628211u;
+    return (uint32_t)(h ^ h >> 32);
+}
+
+static const struct nuc_meta **find_meta(const struct nuc_meta_table *t, const struct nuc_meta *meta)
+{
+    uint32_t i = hash_meta(meta) & (t->capacity - 1);
+
+    while (t->entries[i] != NULL && !nuc_meta_equal(t->entries[i], meta))
+        i = (i + 1) & (t->capacity - 1);
+    return &t->entries[i];
+}
+
+static void make_entries(struct nuc_graph *g, struct nuc_meta_table *t, uint32_t capacity)
+{
+    t->entries = nuc_graph_alloc(g, capacity * sizeof(const struct nuc_meta *));
+    t->capacity = capacity;
+}
+
+void nuc_set_val(struct nuc_graph *g, struct nuc_node *node, const struct nuc_meta *meta)
+{
+    struct nuc_meta_table *t = g->metas;
+    const struct nuc_meta **entry = find_meta(t, meta);
+
+    assert(meta->rank <= NUC_MAX_RANK);
+    if (*entry == NULL) {
+        *entry = nuc_copy_out(g->cx, nuc_memory_of(g->memory), meta, sizeof *meta);
+        t->used++;
+    }
+    node->is_tuple = false;
+    node->n_vals = 1;
+    node->vals = *entry;
+    if (2 * t->used > t->capacity) {
+        const struct nuc_meta_table old = *t;
+        make_entries(g, t, 4 * old.capacity);
+        for (uint32_t i = 0; i < old.capacity; i++) {
+            if (old.entries[i] != NULL)
+                *find_meta(t, old.entries[i]) = old.entries[i];
+        }
+    }
+}
+
+void nuc_set_tuple(struct nuc_graph *g, struct nuc_node *node, const struct nuc_meta *metas, uint32_t count)
+{
+    node->is_tuple = true;
+    node->n_vals = count;
+    node->vals = nuc_copy_out(g->cx, nuc_memory_of(g->memory), metas, count * sizeof *metas);
+}
 
 /* ---- the list ---- */
 
@@ -56,7 +125,8 @@ struct nuc_graph *nuc_graph_new(struct nuc_context *cx, const char *file)
     g->names = nuc_names_new(cx);
     g->memory = nuc_enter_sub_arena(cx);
     nuc_leave_sub_arena(cx, g->memory);
-    g->metas = nuc_meta_table_new(g);
+    g->metas = nuc_graph_alloc(g, sizeof *g->metas);
+    make_entries(g, g->metas, FIRST_CAPACITY);
     return g;
 }
 
@@ -431,4 +501,61 @@ struct nuc_states nuc_states_of(const struct nuc_graph *g)
 uint32_t nuc_n_results(const struct nuc_graph *g)
 {
     return nuc_output_node(g)->args[NUC_ARG(OUTPUT, values)].count - nuc_n_states(g);
+}
+
+/* ---- copies, so that a stage can rewrite its own and leave its input as it was ---- */
+
+static struct nuc_node *copy_node(struct nuc_graph *to, const struct nuc_node *from, struct nuc_node *const *copies)
+{
+    struct nuc_node *node = nuc_add_node(to, NULL, from->op, from->name);
+
+    node->dialect = from->dialect;
+    node->in_place = from->in_place;
+    for (uint32_t i = 0; i < from->n_args; i++) {
+        const struct nuc_arg *arg = &from->args[i];
+        if (arg->kind == NUC_ARG_NODE) {
+            nuc_set_arg_node(node, to, i, copies[arg->u.node->id]);
+        } else if (arg->kind == NUC_ARG_NODES) {
+            struct nuc_node **list = nuc_alloc_array(to->cx, arg->count, sizeof(struct nuc_node *));
+            for (uint32_t k = 0; k < arg->count; k++)
+                list[k] = arg->u.nodes[k] == NULL ? NULL : copies[arg->u.nodes[k]->id];
+            nuc_set_arg_nodes(node, to, i, list, arg->count);
+        } else {
+            node->args[i] = *arg;
+        }
+        node->args[i].given = arg->given;
+    }
+    if (from->is_tuple)
+        nuc_set_tuple(to, node, from->vals, from->n_vals);
+    else if (from->n_vals != 0)
+        nuc_set_val(to, node, from->vals);
+    nuc_made_of(node, from);
+    node->input_kind = from->input_kind;
+    node->target = from->target;
+    node->data = from->data;
+    node->format = from->format;
+    node->partition = from->partition;
+    node->do_not_delegate = from->do_not_delegate;
+    node->is_centred = from->is_centred;
+    node->delegate = from->delegate;
+    return node;
+}
+
+struct nuc_graph *nuc_graph_copy(const struct nuc_graph *g)
+{
+    struct nuc_graph *to = nuc_graph_new(g->cx, g->file);
+    struct nuc_node **copies = nuc_alloc_array(g->cx, g->next_id, sizeof(struct nuc_node *));
+
+    to->call_spec = g->call_spec;
+    to->dialect = g->dialect;
+    to->is_copying = true;
+    for (const struct nuc_node *n = g->first; n != NULL; n = n->next)
+        copies[n->id] = copy_node(to, n, copies);
+    to->is_copying = false;
+    nuc_names_copy(to, g, copies);
+    for (const struct nuc_node *n = g->first; n != NULL; n = n->next) {
+        if (n->cluster != NULL)
+            copies[n->id]->cluster = copies[n->cluster->id];
+    }
+    return to;
 }

@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "host/locale.h"
+#include "host/call.h"
 #include "host/nearest.h"
 #include "options/options.h"
 

@@ -8,7 +8,6 @@
  * behind the last " => " or " ! " of a line. Kinds are the functions of the table below.
  */
 #include "host/text.h"
-#include "ir/values.h"
 #include "quantized_text.h"
 #include "rewrite/formula/term.h"
 #include "rewrite/recognize/written.h"

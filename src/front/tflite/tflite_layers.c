@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "device/base/fixed_point.h"
-#include "tflite_layers.h"
+#include "tflite_import.h"
 
 static float scale_of(const struct nuc_ti *ti, const struct nuc_lt_tensor *t, enum nuc_dtype dtype)
 {

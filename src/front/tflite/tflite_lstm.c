@@ -1,7 +1,7 @@
 /* Recurrent layers that a model keeps as one operator. */
 #include <string.h>
 
-#include "tflite_layers.h"
+#include "tflite_import.h"
 
 enum { DATA };
 enum { INPUT, FORGET, CANDIDATE, SHOWN, GATES };

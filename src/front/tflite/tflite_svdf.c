@@ -2,7 +2,7 @@
  * SVDF: a matrix product of each frame, then a filter over time for each of its rows, of which the state holds the last
  * `memory` values; the rows of a unit, its rank, are added up.
  */
-#include "tflite_layers.h"
+#include "tflite_import.h"
 
 static struct nuc_ti_svdf sizes_of(const struct nuc_ti *ti)
 {
