@@ -462,6 +462,14 @@ static inline bool nuc_is_dequantize(const struct nuc_node *node)
     return nuc_op_kind(node->op) == NUC_KIND_DEQUANT;
 }
 
+/* The operand, before it is dequantized. */
+static inline struct nuc_node *nuc_quantized_operand(const struct nuc_node *node, uint32_t index)
+{
+    struct nuc_node *in = nuc_arg_node(node, index);
+
+    return in != NULL && nuc_is_dequantize(in) ? nuc_arg_node(in, NUC_SELF) : in;
+}
+
 static inline bool nuc_is_quantization(const struct nuc_node *node)
 {
     return nuc_is_quantize(node) || nuc_is_dequantize(node);

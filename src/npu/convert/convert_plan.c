@@ -108,36 +108,19 @@ static const uint32_t *places(const struct lives *l, const struct nuc_plan *plan
 
 /* ---- the plan ---- */
 
-/* By tensor: the debug handle of the operator that computes it, 0: none does. */
-static uint32_t *tensor_handles(const struct nuc_cv *cv)
-{
-    uint32_t *handles = nuc_alloc_array(cv->cx, cv->graph->n_tensors, sizeof *handles);
-
-    for (uint32_t i = 0; i < cv->graph->n_ops; i++) {
-        const struct nuc_lt_op *op = &cv->graph->ops[i];
-        for (uint32_t k = 0; k < op->n_outputs; k++) {
-            if (op->outputs[k] >= 0)
-                handles[op->outputs[k]] = op->debug_handle;
-        }
-    }
-    return handles;
-}
-
 static void report_plan(struct lives *l, const struct nuc_plan *plan, struct nuc_neutron_image *image)
 {
     struct nuc_cv *cv = l->cv;
     struct nuc_planned *buffers = nuc_alloc_array(cv->cx, (size_t)cv->graph->n_tensors + 1, sizeof *buffers);
-    const uint32_t *handles = tensor_handles(cv);
+    const struct nuc_lt_uses uses = nuc_lt_uses(cv->cx, cv->graph);
 
     for (uint32_t t = 0; t < cv->graph->n_tensors; t++) {
         const struct nuc_plan_range *r = &l->ranges[t];
+        const int32_t made = uses.producer[t]; /* by this operator; -1: by none */
         if (r->size > 0)
-            buffers[image->n_buffers++] = (struct nuc_planned){nuc_strdup(cv->cx, cv->graph->tensors[t].name),
-                                                               r->size,
-                                                               plan->addresses[t],
-                                                               r->first,
-                                                               r->last,
-                                                               handles[t]};
+            buffers[image->n_buffers++] = (struct nuc_planned){
+                nuc_strdup(cv->cx, cv->graph->tensors[t].name),  r->size, plan->addresses[t], r->first, r->last,
+                made < 0 ? 0 : cv->graph->ops[made].debug_handle};
     }
     image->buffers = buffers;
     image->scratch_size = (uint32_t)plan->size;

@@ -63,14 +63,6 @@ static bool is_boundary(const struct nuc_node *compute)
     return family == NUC_FAMILY_VIEW || family == NUC_FAMILY_PERMUTE;
 }
 
-/* The value a compute node reads as its operand, before it is dequantized. */
-static const struct nuc_node *quantized_operand(const struct nuc_node *node, uint32_t index)
-{
-    const struct nuc_node *input = nuc_arg_node(node, index);
-
-    return input != NULL && nuc_is_dequantize(input) ? nuc_arg_node(input, NUC_SELF) : input;
-}
-
 /* The value that it is a function of, value by value, as far back as the NPU makes one table of all functions. */
 static const struct nuc_node *origin_of(const struct making *k, const struct nuc_node *value)
 {
@@ -86,7 +78,7 @@ static uint32_t varying_operands(const struct nuc_node *node, const struct nuc_n
     uint32_t count = 0, n = family == NUC_FAMILY_MAP ? 1 : family == NUC_FAMILY_BINARY ? 2 : 0;
 
     for (uint32_t i = 0; i < n; i++) {
-        operands[count] = quantized_operand(node, i);
+        operands[count] = nuc_quantized_operand(node, i);
         count +=
             operands[count] != NULL && !(nuc_is_static(operands[count]) && nuc_value_elements(operands[count]) == 1);
     }
@@ -116,7 +108,7 @@ static const struct nuc_node *only_source(const struct making *k, const struct n
         const struct nuc_node *compute = k->compute[value->id];
         if (!is_boundary(compute) && nuc_op_family(compute->op) != NUC_FAMILY_SLICE)
             return compute;
-        value = quantized_operand(compute, NUC_SELF);
+        value = nuc_quantized_operand(compute, NUC_SELF);
     }
     return NULL;
 }
@@ -208,7 +200,7 @@ static void join_nodes(struct making *k)
     bool *has_kernel = nuc_alloc_array(g->cx, (size_t)g->next_id + 1, sizeof *has_kernel);
     for (uint32_t i = 0; i < k->n_placed; i++) {
         const struct nuc_node *n = k->placed[i], *reader = NULL;
-        const struct nuc_node *weight = n->op == NUC_OP_PERMUTE ? quantized_operand(n, NUC_SELF) : NULL;
+        const struct nuc_node *weight = n->op == NUC_OP_PERMUTE ? nuc_quantized_operand(n, NUC_SELF) : NULL;
         if (nuc_op_family(n->op) == NUC_FAMILY_PAD)
             reader = only_reader(k, n, is_window);
         else if (weight != NULL && nuc_is_static(weight))
@@ -292,7 +284,7 @@ static const struct nuc_node *viewed(const struct making *k, const struct nuc_no
     bool is_view =
         nuc_is_quantize(value) && is_placed(k, value) && nuc_op_family(k->compute[value->id]->op) == NUC_FAMILY_VIEW;
 
-    return is_view ? quantized_operand(k->compute[value->id], NUC_SELF) : NULL;
+    return is_view ? nuc_quantized_operand(k->compute[value->id], NUC_SELF) : NULL;
 }
 
 /* Values that a concatenation reads, also as views. */
@@ -447,7 +439,7 @@ static bool keeps_bytes(const struct nuc_node *permute)
 /* A view of an image that is no longer one, or the other way: the product behind it takes its weights in that order. */
 static int64_t boundary_cycles(const struct making *k, const struct nuc_node *node)
 {
-    const struct nuc_node *input = quantized_operand(node, NUC_SELF);
+    const struct nuc_node *input = nuc_quantized_operand(node, NUC_SELF);
     bool from = input != NULL && is_image(input), to = is_image(node);
 
     if (node->op == NUC_OP_PERMUTE && (from != to || keeps_bytes(node)))

@@ -129,10 +129,8 @@ uint64_t nuc_estimate_macs(const struct nuc_node *node)
 /* Computed while compiling: a parameter, also dequantized. */
 static bool is_static_work(const struct nuc_node *node)
 {
-    const struct nuc_node *input = nuc_arg_node(node, NUC_SELF);
+    const struct nuc_node *input = nuc_quantized_operand(node, NUC_SELF);
 
-    if (input != NULL && nuc_is_dequantize(input))
-        input = nuc_arg_node(input, NUC_SELF);
     return node->op == NUC_OP_PERMUTE && input != NULL && nuc_is_static(input);
 }
 
@@ -280,18 +278,10 @@ static uint64_t matrix_cycles_of(const struct nuc_kernel_costs *c, const struct 
     return nuc_kernel_call_cycles(c, &call);
 }
 
-/* The operand, before it is dequantized. */
-static const struct nuc_node *quantized_operand(const struct nuc_node *node, uint32_t index)
-{
-    const struct nuc_node *in = index < node->n_args ? nuc_arg_node(node, index) : NULL;
-
-    return in != NULL && nuc_is_dequantize(in) ? nuc_arg_node(in, NUC_SELF) : in;
-}
-
 /* A function of one int8 value is a table there: arithmetic with a number or of a value with itself is one, too. */
 static bool is_function(const struct nuc_node *node)
 {
-    const struct nuc_node *a = quantized_operand(node, NUC_SELF), *b = quantized_operand(node, NUC_OTHER);
+    const struct nuc_node *a = nuc_quantized_operand(node, NUC_SELF), *b = nuc_quantized_operand(node, NUC_OTHER);
 
     if (nuc_op_family(node->op) != NUC_FAMILY_BINARY)
         return false;
