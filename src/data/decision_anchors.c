@@ -26,15 +26,6 @@ static double number(const struct nuc_json *object, const char *key, double stan
     return nuc_json_is_there(&j) ? value_of(&j) : standard;
 }
 
-static uint32_t count_in(const struct nuc_json *j, uint32_t most)
-{
-    const int64_t value = nuc_json_int(j);
-
-    if (value < 1 || value > most)
-        nuc_json_fail(j, NUC_BAD_INPUT, "is %lld, 1 to %u are allowed", (long long)value, (unsigned)most);
-    return (uint32_t)value;
-}
-
 static bool flag(const struct nuc_json *object, const char *key)
 {
     const struct nuc_json j = nuc_json_optional(object, key);
@@ -153,10 +144,10 @@ static void make_grids(struct making *m, const struct nuc_json *j, const struct 
     if (nuc_json_count(&input) != 2)
         nuc_json_fail(&input, NUC_BAD_INPUT, "has %zu numbers, width and height belong there", nuc_json_count(&input));
     const struct nuc_json width = nuc_json_item(&input, 0), height = nuc_json_item(&input, 1);
-    const uint32_t in[2] = {count_in(&width, CELLS_MAX), count_in(&height, CELLS_MAX)};
+    const uint32_t in[2] = {nuc_decision_count(&width, 1, CELLS_MAX), nuc_decision_count(&height, 1, CELLS_MAX)};
     for (size_t i = 0; i < n; i++) {
         const struct nuc_json item = nuc_json_item(&strides, i);
-        const uint32_t stride = count_in(&item, CELLS_MAX);
+        const uint32_t stride = nuc_decision_count(&item, 1, CELLS_MAX);
         if (stride != last || nuc_json_is_there(&sizes))
             add_grid(m, (in[1] + stride - 1) / stride, (in[0] + stride - 1) / stride);
         last = stride;
@@ -259,7 +250,7 @@ void nuc_anchors_read(const struct nuc_json *decision, const char *folder, struc
                 const struct nuc_json item = nuc_json_item(&grids, i), rows = nuc_json_field(&item, "rows"),
                                       columns = nuc_json_field(&item, "columns"),
                                       sizes = nuc_json_field(&item, "sizes");
-                add_grid(&m, count_in(&rows, CELLS_MAX), count_in(&columns, CELLS_MAX));
+                add_grid(&m, nuc_decision_count(&rows, 1, CELLS_MAX), nuc_decision_count(&columns, 1, CELLS_MAX));
                 add_given_sizes(&m, &sizes, (const uint32_t[]){1, 1});
             }
         } else

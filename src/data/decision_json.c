@@ -127,7 +127,7 @@ static double read_number(const struct nuc_json *j, double least, double most)
     return value;
 }
 
-static uint32_t read_count(const struct nuc_json *j, double least, double most)
+uint32_t nuc_decision_count(const struct nuc_json *j, double least, double most)
 {
     const int64_t value = nuc_json_int(j);
 
@@ -161,7 +161,7 @@ static void read_member(const struct nuc_json *object, const struct member *m, s
         *(float *)to = (float)(given ? read_number(&j, m->least, m->most) : m->standard);
         break;
     case COUNT:
-        *(uint32_t *)to = given ? read_count(&j, m->least, m->most) : (uint32_t)m->standard;
+        *(uint32_t *)to = given ? nuc_decision_count(&j, m->least, m->most) : (uint32_t)m->standard;
         break;
     case FLAG:
         *(bool *)to = given ? nuc_json_bool(&j) : m->standard > 0;
@@ -206,7 +206,7 @@ static uint32_t read_output(const struct nuc_json *j, const struct nuc_decision_
     uint32_t i = 0;
 
     if (j->type != NUC_JSON_STRING)
-        return read_count(j, 0, NUC_DECISION_OUTPUTS - 1);
+        return nuc_decision_count(j, 0, NUC_DECISION_OUTPUTS - 1);
     name = nuc_json_string(j);
     while (source->output_name != NULL && i < NUC_DECISION_OUTPUTS &&
            (of = source->output_name(source->user, i)) != NULL) {
@@ -295,7 +295,7 @@ struct nuc_decision_rule *nuc_decision_read(const struct nuc_json *j, const stru
     d->n_ignored = (uint32_t)count;
     for (size_t i = 0; i < count; i++) {
         const struct nuc_json item = nuc_json_item(&list, i);
-        d->ignored[i] = read_count(&item, 0, 1 << 20);
+        d->ignored[i] = nuc_decision_count(&item, 0, 1 << 20);
     }
     check(&object, source->folder != NULL, d);
     if (nuc_decision_has_anchors(d))

@@ -47,6 +47,9 @@ void nuc_decision_each(const struct nuc_decision_rule *d,
 
 /* ---- anchors of boxes: made as detectors' own tools make them, or read from a file (decision_anchors.c) ---- */
 
+/* A number between these. */
+uint32_t nuc_decision_count(const struct nuc_json *j, double least, double most);
+
 /* Sets grids and anchors. `folder` is where files are; NULL: none are read. */
 void nuc_anchors_read(const struct nuc_json *decision, const char *folder, struct nuc_decision_rule *d);
 void nuc_anchors_put(struct nuc_context *cx, json_t *to, const struct nuc_decision_rule *d);

@@ -50,20 +50,16 @@ static void put_kind(struct nuc_context *cx, json_t *out, const struct kind *kin
         nuc_put_int(cx, out, "number", kind);
 }
 
-static void put_ints(struct nuc_context *cx, json_t *out, const char *key, struct nuc_view_list list)
+static void put_list(struct nuc_context *cx, json_t *out, const char *key, struct nuc_view_list list, bool doubles)
 {
     json_t *items = nuc_put_array(cx, out, key);
 
-    for (uint32_t i = 0; i < list.count; i++)
-        nuc_put_int(cx, items, NULL, nuc_view_int(list, i));
-}
-
-static void put_doubles(struct nuc_context *cx, json_t *out, const char *key, struct nuc_view_list list)
-{
-    json_t *items = nuc_put_array(cx, out, key);
-
-    for (uint32_t i = 0; i < list.count; i++)
-        nuc_put_double(cx, items, NULL, nuc_view_double(list, i));
+    for (uint32_t i = 0; i < list.count; i++) {
+        if (doubles)
+            nuc_put_double(cx, items, NULL, nuc_view_double(list, i));
+        else
+            nuc_put_int(cx, items, NULL, nuc_view_int(list, i));
+    }
 }
 
 static void put_text(struct nuc_context *cx, json_t *out, const char *key, struct nuc_view_list text)
@@ -74,8 +70,8 @@ static void put_text(struct nuc_context *cx, json_t *out, const char *key, struc
 static void put_tensor(struct nuc_context *cx, json_t *out, const struct nuc_view_tensor *t)
 {
     nuc_put_string(cx, out, "dtype", t->dtype == NUC_DTYPE_COUNT ? "other" : nuc_dtype_name(t->dtype));
-    put_ints(cx, out, "sizes", t->sizes);
-    put_ints(cx, out, "dim_order", t->dim_order);
+    put_list(cx, out, "sizes", t->sizes, false);
+    put_list(cx, out, "dim_order", t->dim_order, false);
     if (t->planned) {
         nuc_put_int(cx, out, "memory", t->memory);
         nuc_put_int(cx, out, "offset", (int64_t)(t->offset & INT64_MAX));
@@ -104,15 +100,15 @@ static void put_value(struct nuc_context *cx, json_t *out, const struct nuc_view
         put_text(cx, out, "value", v->u.list);
         break;
     case NUC_VALUE_DOUBLES:
-        put_doubles(cx, out, "value", v->u.list);
+        put_list(cx, out, "value", v->u.list, true);
         break;
     case NUC_VALUE_BOOLS:
-        put_ints(cx, out, "value", v->u.list);
+        put_list(cx, out, "value", v->u.list, false);
         break;
     case NUC_VALUE_INTS:
     case NUC_VALUE_TENSORS:
     case NUC_VALUE_OPTIONAL_TENSORS: /* items are values of their own */
-        put_ints(cx, out, "items", v->u.list);
+        put_list(cx, out, "items", v->u.list, false);
         break;
     default:
         break;
@@ -130,7 +126,7 @@ static void put_instruction(struct nuc_context *cx, json_t *out, const struct nu
         nuc_put_int(cx, out, "delegate", in->index);
     }
     if (in->kind == NUC_INSTRUCTION_KERNEL || in->kind == NUC_INSTRUCTION_DELEGATE) {
-        put_ints(cx, out, "args", in->args);
+        put_list(cx, out, "args", in->args, false);
     } else if (in->kind > 0 && in->kind < NUC_INSTRUCTION_KINDS) {
         json_t *args = nuc_put_array(cx, out, "args");
         nuc_put_int(cx, args, NULL, in->words[0]);
@@ -176,9 +172,9 @@ static void put_method(const struct nuc_inspection *in, json_t *out, const struc
     struct nuc_context *cx = in->cx;
 
     put_text(cx, out, "name", m->name);
-    put_ints(cx, out, "inputs", m->inputs);
-    put_ints(cx, out, "outputs", m->outputs);
-    put_ints(cx, out, "planned_memory", m->planned);
+    put_list(cx, out, "inputs", m->inputs, false);
+    put_list(cx, out, "outputs", m->outputs, false);
+    put_list(cx, out, "planned_memory", m->planned, false);
     put_states(cx, nuc_put_array(cx, out, "states"), m);
     /* What a runtime must have registered to load the method: each operator of its table once, "aten::add.out". */
     json_t *list = nuc_put_array(cx, out, "kernels");

@@ -167,45 +167,30 @@ static struct compared *fused_with(struct measuring *m, const struct compared *v
     return maker->quantized == in && nuc_is_operator(in) ? maker : NULL;
 }
 
-/* The activation of what the operator in front of it would give with float weights and without rounding. */
-static void add_twin_of_pair(struct measuring *m, struct compared *v, struct compared *maker)
-{
-    const struct nuc_node *exact = maker->twin != NULL ? maker->twin : maker->quantized;
-
-    maker->is_fused = true;
-    if (maker->twin == NULL && maker->rounded == NULL)
-        return;
-    const struct nuc_node *n = v->quantized;
-    struct nuc_node *twin = nuc_add_node(m->quantized, nuc_find_node(m->quantized, n->name), n->op, "twin");
-    for (uint32_t i = 0; i < n->n_args; i++) {
-        if (i != NUC_SELF)
-            twin->args[i] = n->args[i];
-    }
-    nuc_set_arg_node(twin, m->quantized, NUC_SELF, nuc_find_node(m->quantized, exact->name));
-    nuc_set_val(m->quantized, twin, &n->vals[0]);
-    v->twin = twin;
-}
-
-/* In front of the operator. */
+/*
+ * In front of the operator. That of an activation is what it makes of what the operator in front of it would give with
+ * float weights and without rounding.
+ */
 static void add_twin(struct measuring *m, struct compared *v)
 {
     const struct nuc_node *n = v->quantized;
     struct compared *maker = fused_with(m, v);
-    bool weighted = false, complete = true;
+    struct nuc_node *self = NULL;
+    bool differs = false, complete = true;
 
     if (maker != NULL) {
-        add_twin_of_pair(m, v, maker);
-        return;
+        self = nuc_find_node(m->quantized, (maker->twin != NULL ? maker->twin : maker->quantized)->name);
+        maker->is_fused = true;
+        differs = maker->twin != NULL || maker->rounded != NULL;
     }
-
-    for (uint32_t i = 0; nuc_is_call(n) && i < n->n_args; i++)
-        weighted = weighted || constant_of(nuc_arg_node(n, i)) != NULL;
-    if (!weighted || v->real->n_args != n->n_args)
+    for (uint32_t i = 0; maker == NULL && nuc_is_call(n) && i < n->n_args; i++)
+        differs = differs || constant_of(nuc_arg_node(n, i)) != NULL;
+    if (!differs || (maker == NULL && v->real->n_args != n->n_args))
         return;
     struct nuc_node *twin = nuc_add_node(m->quantized, nuc_find_node(m->quantized, n->name), n->op, "twin");
     for (uint32_t i = 0; i < n->n_args; i++) {
         if (n->args[i].kind == NUC_ARG_NODE)
-            nuc_set_arg_node(twin, m->quantized, i, n->args[i].u.node);
+            nuc_set_arg_node(twin, m->quantized, i, i == NUC_SELF && self != NULL ? self : n->args[i].u.node);
         else if (n->args[i].kind == NUC_ARG_NODES)
             nuc_set_arg_nodes(twin, m->quantized, i, n->args[i].u.nodes, n->args[i].count);
         else
