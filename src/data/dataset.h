@@ -89,7 +89,6 @@ struct nuc_dataset {
     /* A folder of images: `arrays` holds at most the labels, `bound` is not used. */
     const struct nuc_images *images; /* NULL: arrays */
     struct nuc_image_format format;  /* of the input */
-    enum nuc_resize resize;          /* what its fit is of */
     size_t per_sample;               /* images in one sample */
     const size_t *class_of;          /* by folder; NULL: classes are the folders in their order */
     float *sample;                   /* the sample read last */

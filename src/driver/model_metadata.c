@@ -167,13 +167,7 @@ void nuc_note_calibrated(struct nuc_model *prepared, const struct nuc_dataset *s
         seen->classes = nuc_class_folder_names(samples);
         seen->n_classes = samples->files->n_classes;
     }
-    if (samples->images == NULL)
-        return;
-    if (samples->images->classes != NULL) {
-        seen->classes = nuc_class_folder_names(samples);
-        seen->n_classes = samples->images->n_classes;
-    }
-    if (samples->camera != NULL)
+    if (samples->images == NULL || samples->camera != NULL)
         return;
     struct nuc_image_metadata *images = nuc_alloc(samples->cx, sizeof *images);
     images->n_mean = images->n_std = format->channels;
@@ -181,7 +175,7 @@ void nuc_note_calibrated(struct nuc_model *prepared, const struct nuc_dataset *s
         images->mean[c] = (double)format->mean[c];
         images->std[c] = (double)format->std[c];
     }
-    images->resize = (int)samples->resize;
+    images->resize = (int)format->fit;
     seen->images = images;
 }
 

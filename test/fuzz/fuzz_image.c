@@ -16,7 +16,7 @@ static void decode(struct nuc_context *cx, void *arg)
         .height = 1 + (h >> 1) % MOST_SIDE,
         .width = 1 + (h >> 8) % MOST_SIDE,
         .std = {1, 1, 1},
-        .fit = (h & 0x10000) != 0 ? NUC_FIT_STRETCH : NUC_FIT_CROP,
+        .fit = (h & 0x10000) != 0 ? NUC_RESIZE_STRETCH : NUC_RESIZE_CROP,
     };
     size_t count = (size_t)format.channels * format.height * format.width;
     float *out = nuc_alloc_array(cx, count, sizeof *out);

@@ -100,7 +100,7 @@ static void scales_as_image_files(struct nuc_context *cx, void *arg)
     for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++) {
         const uint32_t width = sizes[i][0], height = sizes[i][1];
         const struct nuc_image_format format = {
-            .channels = 3, .width = sizes[i][2], .height = sizes[i][3], .fit = NUC_FIT_CROP};
+            .channels = 3, .width = sizes[i][2], .height = sizes[i][3], .fit = NUC_RESIZE_CROP};
         const struct nuc_pixels pixels = {height, width, 3, random_frame(cx, (size_t)width * height * 3)};
         const size_t count = (size_t)format.width * format.height * 3;
         float *wanted = nuc_alloc_array(cx, count, sizeof *wanted);

@@ -139,7 +139,7 @@ static void decodes_to(const struct bytes *file, struct nuc_image_format format,
 
 static struct nuc_image_format plain(uint32_t channels, uint32_t height, uint32_t width)
 {
-    return (struct nuc_image_format){channels, height, width, {0, 0, 0}, {1, 1, 1}, NUC_FIT_EXACT};
+    return (struct nuc_image_format){channels, height, width, {0, 0, 0}, {1, 1, 1}, NUC_RESIZE_NONE};
 }
 
 static void values_are_normalized_channel_by_channel(void **state)
@@ -184,7 +184,7 @@ static void reduces_with_a_triangle(void **state)
     struct bytes png = make_png(4, 1, 1, row);
     struct nuc_image_format f = plain(1, 1, 2);
 
-    f.fit = NUC_FIT_STRETCH;
+    f.fit = NUC_RESIZE_STRETCH;
     decodes_to(&png, f, (const float[]){3 / 7.0f, 1 / 7.0f});
 }
 
@@ -195,7 +195,7 @@ static void enlarges_bilinearly(void **state)
     struct bytes png = make_png(2, 1, 1, row);
     struct nuc_image_format f = plain(1, 1, 4);
 
-    f.fit = NUC_FIT_STRETCH;
+    f.fit = NUC_RESIZE_STRETCH;
     decodes_to(&png, f, (const float[]){0, 0.25f, 0.75f, 1});
 }
 
@@ -205,7 +205,7 @@ static void crops_the_centre(void **state)
     struct bytes png = make_png(6, 1, 1, row);
     struct nuc_image_format f = plain(1, 1, 2);
 
-    f.fit = NUC_FIT_CROP;
+    f.fit = NUC_RESIZE_CROP;
     decodes_to(&png, f, (const float[]){0.2f, 0.4f});
 }
 
@@ -215,8 +215,8 @@ static void same_size_is_left_alone(void **state)
     struct bytes png = make_png(2, 3, 1, pixels);
     struct nuc_image_format f = plain(1, 3, 2);
 
-    for (int fit = NUC_FIT_EXACT; fit <= NUC_FIT_CROP; fit++) {
-        f.fit = (enum nuc_image_fit)fit;
+    for (int fit = NUC_RESIZE_NONE; fit <= NUC_RESIZE_CROP; fit++) {
+        f.fit = (enum nuc_resize)fit;
         decodes_to(&png, f, (const float[]){1 / 255.0f, 2 / 255.0f, 3 / 255.0f, 4 / 255.0f, 5 / 255.0f, 6 / 255.0f});
     }
 }
@@ -295,7 +295,7 @@ static void survives_damage(void **state)
             struct bytes damaged = files[k];
             struct decode d = {&damaged, plain(3, 8, 8), out};
             size_t bit = i - damaged.size;
-            d.format.fit = NUC_FIT_STRETCH;
+            d.format.fit = NUC_RESIZE_STRETCH;
             bool is_cut = i < damaged.size;
             if (is_cut)
                 damaged.size = i;

@@ -252,7 +252,7 @@ void nuc_read_frame(struct nuc_context *cx, const char *path, const struct nuc_c
 {
     struct nuc_arena *outer = nuc_push_arena(cx);
     const struct nuc_image_format format = {
-        .channels = 3, .height = c->height, .width = c->width, .std = {1, 1, 1}, .fit = NUC_FIT_CROP};
+        .channels = 3, .height = c->height, .width = c->width, .std = {1, 1, 1}, .fit = NUC_RESIZE_CROP};
     const size_t area = (size_t)c->width * c->height;
     float *planes = nuc_alloc_array(cx, 3 * area, sizeof *planes);
     const size_t pixel_bytes = nuc_frame_bytes(c->pixels, 1, 1);

@@ -125,12 +125,6 @@ static void read_normalization(const struct nuc_dataset *d, const struct normali
 
 static void read_options(struct nuc_dataset *d)
 {
-    static const enum nuc_image_fit fits[] = {
-        [NUC_RESIZE_AUTO] = NUC_FIT_EXACT,
-        [NUC_RESIZE_NONE] = NUC_FIT_EXACT,
-        [NUC_RESIZE_STRETCH] = NUC_FIT_STRETCH,
-        [NUC_RESIZE_CROP] = NUC_FIT_CROP,
-    };
     const struct nuc_options *o = d->options;
     const struct nuc_image_metadata *stored =
         d->metadata != NULL && d->metadata->n_images > 0 ? d->metadata->images : NULL;
@@ -155,14 +149,14 @@ static void read_options(struct nuc_dataset *d)
         if (!(d->format.std[i] > 0))
             nuc_fail(d->cx, NUC_BAD_USAGE, "std is %g: it must be above 0", (double)d->format.std[i]);
     }
-    if ((unsigned)o->image_resize >= sizeof fits / sizeof fits[0])
+    if ((unsigned)o->image_resize > NUC_RESIZE_CROP)
         nuc_fail(d->cx, NUC_BAD_USAGE, "image_resize is %d", (int)o->image_resize);
     const enum nuc_resize known = stored == NULL ? NUC_RESIZE_AUTO : (enum nuc_resize)stored->resize;
-    d->resize = o->image_resize == NUC_RESIZE_AUTO ? known : o->image_resize;
-    if (known != NUC_RESIZE_AUTO && known != d->resize)
-        nuc_warn(d->cx, "%s: --resize %s, calibration was with --resize %s", d->path, nuc_resize_words[d->resize],
+    const enum nuc_resize fit = o->image_resize == NUC_RESIZE_AUTO ? known : o->image_resize;
+    if (known != NUC_RESIZE_AUTO && known != fit)
+        nuc_warn(d->cx, "%s: --resize %s, calibration was with --resize %s", d->path, nuc_resize_words[fit],
                  nuc_resize_words[known]);
-    d->format.fit = fits[d->resize];
+    d->format.fit = fit;
 }
 
 /*

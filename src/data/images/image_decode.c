@@ -25,7 +25,7 @@ static const uint8_t *read_pixels(struct nuc_context *cx, const char *where, con
         (size_t)height * width > NUC_MAX_IMAGE_PIXELS)
         nuc_fail(cx, NUC_UNSUPPORTED, "%s: %u x %u pixels are too many (limit %zu, a side %u): scale the image down",
                  where, (unsigned)width, (unsigned)height, NUC_MAX_IMAGE_PIXELS, NUC_MAX_IMAGE_SIDE);
-    if (f->fit == NUC_FIT_EXACT && (height != f->height || width != f->width))
+    if (f->fit <= NUC_RESIZE_NONE && (height != f->height || width != f->width))
         nuc_fail(cx, NUC_BAD_INPUT, "%s: the image has %u x %u pixels, the input %u x %u: use --resize stretch or crop",
                  where, (unsigned)width, (unsigned)height, (unsigned)f->width, (unsigned)f->height);
     uint8_t **rows = nuc_alloc_array(cx, is_png ? file->height : 0, sizeof *rows);

@@ -52,7 +52,7 @@ void nuc_scale(struct nuc_context *cx, const struct nuc_pixels *pixels, const st
     const uint32_t height = pixels->height, width = pixels->width;
     double top = 0, left = 0;
 
-    if (format->fit == NUC_FIT_CROP) {
+    if (format->fit == NUC_RESIZE_CROP) {
         /* The part is as large as the proportions allow: one margin is 0. */
         double ratio = fmin((double)height / format->height, (double)width / format->width);
         top = (height - ratio * format->height) / 2;

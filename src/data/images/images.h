@@ -7,19 +7,13 @@
 
 #include "data/folder.h"
 #include "device/base/span.h"
-
-/* What to do with an image of another size than the input. */
-enum nuc_image_fit {
-    NUC_FIT_EXACT,   /* refuse it */
-    NUC_FIT_STRETCH, /* scale the whole image to the input's height and width */
-    NUC_FIT_CROP     /* scale the largest centred part with the input's proportions */
-};
+#include "nucleon/compile.h"
 
 struct nuc_image_format {
     uint32_t channels; /* 1: grey, 3: red, green, blue */
     uint32_t height, width;
     float mean[3], std[3]; /* one per channel; std is not 0 */
-    enum nuc_image_fit fit;
+    enum nuc_resize fit;   /* of an image of another size; none and auto refuse it */
 };
 
 /*

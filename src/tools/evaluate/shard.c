@@ -107,11 +107,6 @@ static const char *numbers_text(struct nuc_context *cx, const float *numbers, si
 
 const struct nuc_evaluation_origin *nuc_origin_of(const struct nuc_scoring *s)
 {
-    static const char *const resizes[] = {
-        [NUC_RESIZE_NONE] = "none",
-        [NUC_RESIZE_STRETCH] = "stretch",
-        [NUC_RESIZE_CROP] = "crop",
-    };
     const struct nuc_options *options = nuc_compiler_options(s->c);
     struct nuc_evaluation_origin *o = nuc_alloc(s->cx, sizeof *o);
     size_t size;
@@ -137,7 +132,8 @@ const struct nuc_evaluation_origin *nuc_origin_of(const struct nuc_scoring *s)
         o->shared[NUC_SHARED_DISAGREEMENTS] = nuc_format(s->cx, "%zu", s->options->max_disagreements);
     o->shared[NUC_SHARED_MEAN] = numbers_text(s->cx, options->image_mean, options->n_image_mean);
     o->shared[NUC_SHARED_STD] = numbers_text(s->cx, options->image_std, options->n_image_std);
-    o->shared[NUC_SHARED_RESIZE] = resizes[options->image_resize];
+    if (options->image_resize != NUC_RESIZE_AUTO)
+        o->shared[NUC_SHARED_RESIZE] = nuc_resize_words[options->image_resize];
     o->shared[NUC_SHARED_UNLIKE_CALIBRATION] = options->unlike_calibration ? "on" : NULL;
     return o;
 }
