@@ -606,11 +606,24 @@ double nuc_equalizer_solve(struct nuc_equalizer *e, unsigned part)
 
 /* ---- the graph ---- */
 
-static double factor_of(const equalizer *e, unsigned part, nuc_label l)
+/* By label. */
+static const double *factors_of(const equalizer *e, unsigned part)
 {
-    nuc_label root = root_of(e, l);
+    const uint32_t count = e->channels->sets->count;
+    double *factors = nuc_alloc_array(e->g->cx, count, sizeof *factors);
 
-    return root == NUC_ANY_LABEL ? 1 : exp(e->exponents[part][root]);
+    for (nuc_label l = 0; l < count; l++) {
+        if (root_of(e, l) == l)
+            factors[l] = exp(e->exponents[part][l]);
+    }
+    for (nuc_label l = 0; l < count; l++)
+        factors[l] = factors[root_of(e, l)];
+    return factors;
+}
+
+static double factor_of(const double *factors, nuc_label l)
+{
+    return l == NUC_ANY_LABEL ? 1 : factors[l];
 }
 
 static float *values_of(equalizer *e, struct nuc_node *constant)
@@ -619,15 +632,15 @@ static float *values_of(equalizer *e, struct nuc_node *constant)
     return nuc_layer_values(e->g, constant);
 }
 
-static void scale_layer(equalizer *e, unsigned part, const struct nuc_channel_layer *l)
+static void scale_layer(equalizer *e, const double *factors, const struct nuc_channel_layer *l)
 {
     if (is_fixed(e, l->read, l->in) && is_fixed(e, l->written, l->out))
         return;
     float *w = values_of(e, l->weight);
     for (uint32_t o = 0; o < l->out; o++) {
-        double written = factor_of(e, part, l->written[o]);
+        double written = factor_of(factors, l->written[o]);
         for (uint32_t i = 0; i < l->in / l->groups; i++) {
-            double by = factor_of(e, part, l->read[nuc_channel_input(l, o, i)]) / written;
+            double by = factor_of(factors, l->read[nuc_channel_input(l, o, i)]) / written;
             float *taps = w + nuc_channel_tap(l, o, i);
             for (uint32_t t = 0; t < l->taps; t++)
                 taps[t] = (float)((double)taps[t] * by);
@@ -636,7 +649,7 @@ static void scale_layer(equalizer *e, unsigned part, const struct nuc_channel_la
     nuc_layer_set_values(e->g, l->weight, w);
 }
 
-static void scale_constant(equalizer *e, unsigned part, const struct nuc_channel_constant *c)
+static void scale_constant(equalizer *e, const double *factors, const struct nuc_channel_constant *c)
 {
     const struct nuc_meta *m = &c->node->vals[0];
     int64_t index[NUC_MAX_RANK] = {0};
@@ -646,7 +659,7 @@ static void scale_constant(equalizer *e, unsigned part, const struct nuc_channel
     float *x = values_of(e, c->node);
     for (int64_t k = 0; k < nuc_elements(m); k++) {
         nuc_label l = c->written->at[nuc_labels_offset(c->written, index)];
-        x[k] = (float)((double)x[k] / factor_of(e, part, l));
+        x[k] = (float)((double)x[k] / factor_of(factors, l));
         for (uint32_t d = m->rank; d-- > 0 && ++index[d] == m->sizes[d];)
             index[d] = 0;
     }
@@ -665,12 +678,14 @@ static bool is_first_with_weight(const struct nuc_channel_factors *f, uint32_t l
 
 void nuc_equalizer_apply(struct nuc_equalizer *e, unsigned part)
 {
+    const double *factors = factors_of(e, part);
+
     for (uint32_t i = 0; i < e->channels->n_layers; i++) {
         if (is_first_with_weight(e->channels, i))
-            scale_layer(e, part, &e->channels->layers[i]);
+            scale_layer(e, factors, &e->channels->layers[i]);
     }
     for (uint32_t i = 0; i < e->channels->n_constants; i++)
-        scale_constant(e, part, &e->channels->constants[i]);
+        scale_constant(e, factors, &e->channels->constants[i]);
 }
 
 void nuc_equalizer_undo(struct nuc_equalizer *e)
