@@ -50,6 +50,27 @@ static void threads_agree(void **state)
     check_threads(g, in, 300);
 }
 
+static void embed(struct nuc_context *cx, void *arg)
+{
+    struct nuc_graph *g = arg;
+    static const int64_t indices[] = {3, -1, 5};
+    float out[6];
+
+    assert_ptr_equal(g->cx, cx);
+    nuc_eval_run(nuc_eval_new(g, 1), (const void *const[]){indices}, (void *const[]){out});
+}
+
+/* An index that is out of bounds is named, with what it is out of. */
+static void refusals_name_the_operands(void **state)
+{
+    struct nuc_graph *g = graph_of("$w = buffer : float32[5, 2] values(0, 1, 2, 3, 4, 5, 6, 7, 8, 9)\n"
+                                   "$i = input : int64[3]; $y = aten.embedding.default($w, $i)");
+
+    assert_int_not_equal(nuc_try(g->cx, embed, g), NUC_OK);
+    assert_non_null(strstr(g->cx->message, "an index lies outside its dimension: float32[5, 2], int64[3] of -1 to 5"));
+    free_graph(g);
+}
+
 static void check_rounded(void (*fn)(const float *, float *, size_t), double (*exact)(double), uint32_t first)
 {
     static float in[997], out[997];
@@ -79,4 +100,4 @@ static void rounded_as_in_libm(void **state)
 }
 
 RUN_TESTS(TEXT_TEST("cases/evaluator.txt", check_cases, NULL), cmocka_unit_test(threads_agree),
-          cmocka_unit_test(rounded_as_in_libm))
+          cmocka_unit_test(refusals_name_the_operands), cmocka_unit_test(rounded_as_in_libm))

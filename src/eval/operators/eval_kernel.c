@@ -94,6 +94,35 @@ static struct nuc_value value_of(const struct nuc_eval_call *c, struct arguments
     }
 }
 
+/* Type and sizes of an operand, and of int64 the least and the greatest: what an index is out of. data: NULL as yet. */
+static const char *with_operand(struct nuc_context *cx, const char *text, const struct nuc_meta *m, const int64_t *data)
+{
+    int64_t least = INT64_MAX, most = INT64_MIN;
+
+    text = nuc_format(cx, "%s%s %s", text, *text == '\0' ? "" : ",", nuc_meta_text(cx, m));
+    for (int64_t k = 0; data != NULL && m->dtype == NUC_I64 && k < nuc_elements(m); k++) {
+        least = data[k] < least ? data[k] : least;
+        most = data[k] > most ? data[k] : most;
+    }
+    return least > most ? text : nuc_format(cx, "%s of %lld to %lld", text, (long long)least, (long long)most);
+}
+
+static const char *operands_of(const struct nuc_eval_call *c, bool has_data)
+{
+    const char *text = "";
+
+    for (uint32_t i = 0; i < c->node->n_args; i++) {
+        if (nuc_eval_has_in(c, i))
+            text = with_operand(c->cx, text, nuc_eval_in_meta(c, i), has_data ? nuc_eval_in(c, i) : NULL);
+        for (uint32_t k = 0; c->node->args[i].kind == NUC_ARG_NODES && k < c->node->args[i].count; k++) {
+            if (c->list_slots[i][k] != NUC_NO_SLOT)
+                text =
+                    with_operand(c->cx, text, nuc_eval_list_meta(c, i, k), has_data ? nuc_eval_list_in(c, i, k) : NULL);
+        }
+    }
+    return text;
+}
+
 static void prepare(struct nuc_eval_call *c)
 {
     const uint32_t n_args = c->node->n_args;
@@ -124,7 +153,7 @@ static void prepare(struct nuc_eval_call *c)
     struct nuc_kernel_context context = {.values = a->values, .n_values = a->n_values, .detail = &detail};
     for (uint32_t i = 0; i < a->count; i++) {
         if (nuc_check_arg(&context, c->op->accepts[i], &a->values[i], &a->values[0].u.tensor) != NUC_OK)
-            nuc_eval_fail(c, "%s", detail.message);
+            nuc_eval_fail(c, "%s:%s; convert them with to()", detail.message, operands_of(c, false));
     }
     c->scratch_size = a->n_values * sizeof *a->values;
     c->state = a;
@@ -145,7 +174,7 @@ static void run(const struct nuc_eval_call *c)
             values[i].u.tensor.data = (void *)(uintptr_t)c->values[c->values[a->slots[i]].root].data;
     }
     if (c->op->kernel(&context, args) != NUC_OK)
-        nuc_eval_fail(c, "%s", detail.message);
+        nuc_eval_fail(c, "%s:%s", detail.message, operands_of(c, true));
 }
 
 /* X(name, arguments, kernel): nuc_eval_NAME is computed by nuc_op_KERNEL with arguments of that list. */
