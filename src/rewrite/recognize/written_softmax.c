@@ -85,6 +85,20 @@ static struct nuc_node *without_limits(struct nuc_node *node)
     }
 }
 
+/* The value has the sizes of x, but for one element along the dimensions of the mask. */
+static bool keeps_dims(const struct nuc_node *node, const struct nuc_node *x, uint32_t mask)
+{
+    const struct nuc_meta *a = &node->vals[0], *b = &x->vals[0];
+
+    if (a->rank != b->rank)
+        return false;
+    for (uint32_t d = 0; d < a->rank; d++) {
+        if (a->sizes[d] != ((mask >> d & 1) != 0 ? 1 : b->sizes[d]))
+            return false;
+    }
+    return true;
+}
+
 /* The greatest of x along these dimensions, in any shape. */
 static bool is_greatest_of(struct nuc_node *node, const struct nuc_node *x, uint32_t mask)
 {
@@ -99,6 +113,7 @@ static struct nuc_node *without_shift(struct nuc_node *node, uint32_t mask)
     struct nuc_node *x = operand_if(node, NUC_OP_SUB), *shift = nuc_arg_node(node, NUC_OTHER);
 
     return x != NULL && nuc_is_real_value(shift) && nuc_has_plain_alpha(node) &&
+                   (nuc_elements(&shift->vals[0]) == 1 || keeps_dims(nuc_behind_expand(shift), x, mask)) &&
                    nuc_elements(&x->vals[0]) == nuc_elements(&node->vals[0]) && is_greatest_of(shift, x, mask)
                ? x
                : node;
@@ -114,20 +129,6 @@ static struct nuc_node *summed_exponent(const struct nuc_node *sum, uint32_t *ma
         return NULL;
     *mask = nuc_dims_mask(sum, NUC_ARG(SUM_DIM, dim), x->vals[0].rank);
     return x;
-}
-
-/* The value has the sizes of x, but for one element along the dimensions of the mask. */
-static bool keeps_dims(const struct nuc_node *node, const struct nuc_node *x, uint32_t mask)
-{
-    const struct nuc_meta *a = &node->vals[0], *b = &x->vals[0];
-
-    if (a->rank != b->rank)
-        return false;
-    for (uint32_t d = 0; d < a->rank; d++) {
-        if (a->sizes[d] != ((mask >> d & 1) != 0 ? 1 : b->sizes[d]))
-            return false;
-    }
-    return true;
 }
 
 /* x of log(sum of exp(x)), and of log(sum of exp(x - greatest)) + greatest; behind views. */
@@ -378,9 +379,14 @@ static struct nuc_node *to_logit(struct nuc_graph *g, struct nuc_node *node)
         return NULL;
     if (x == NULL)
         return nuc_emit(g, node, NUC_OP_LOGIT, node, NUC_ARGS(odds(g, node)));
-    if (!(b.min > 0) || !(b.max < 1))
-        return x;
-    return nuc_emit(g, node, NUC_OP_CLAMP, node, NUC_ARGS(x, log(b.min / (1 - b.min)), log(b.max / (1 - b.max))));
+    struct nuc_arg min = {.kind = NUC_ARG_NONE}, max = min;
+    if (!(b.min < 1) || !(b.max > 0))
+        return NULL;
+    if (b.min > 0)
+        min = nuc_float_arg(log(b.min / (1 - b.min)));
+    if (b.max < 1)
+        max = nuc_float_arg(log(b.max / (1 - b.max)));
+    return b.min > 0 || b.max < 1 ? nuc_emit(g, node, NUC_OP_CLAMP, node, NUC_ARGS(x, min, max)) : x;
 }
 
 /* ---- the pass ---- */
