@@ -23,7 +23,7 @@
 #define VEC_SLACK 64         /* readable bytes after a staged row */
 #define VEC_MAX_TAPS 256     /* of a window */
 #define VEC_MAX_BLOCK 64     /* outputs of a block of the depthwise kernel */
-#define VEC_MAX_POOLED 32768 /* values an average is of: sums stay below 2^23 */
+#define VEC_MAX_POOLED 32768 /* values an average is of: sums stay below 2^23, where the reciprocal is exact */
 #define VEC_LIMIT (1 << 29)  /* bound of accumulators in front of the requantization */
 #define VEC_WORD 32256       /* bound of results, zero points apart, that stay inside 16 bits */
 #define VEC_ALIGNMENT 64

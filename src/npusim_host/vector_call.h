@@ -44,8 +44,7 @@ struct vec_conv_plan {
     int32_t group_out;
     size_t group_weights;
     int32_t group_params;
-    /* Of a phase of a transposed convolution, else 1 and 0: images, and bytes to where the first is read and written.
-     */
+    /* Of a phase of a transposed convolution, else 1 and 0: images, and bytes to where the first is read, written. */
     int64_t images;
     ptrdiff_t in_start, in_image, out_start, out_image;
 };
