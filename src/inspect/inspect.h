@@ -2,9 +2,9 @@
 #ifndef NUC_INSPECT_INSPECT_H
 #define NUC_INSPECT_INSPECT_H
 
-#include "archive/program_view.h"
 #include <stdbool.h>
 
+#include "archive/program_view.h"
 #include "host/file.h"
 #include "nucleon/compile.h"
 
