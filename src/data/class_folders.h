@@ -11,6 +11,9 @@ struct nuc_classes {
     size_t most; /* scores of the largest output; folders named after numbers below it are those classes */
 };
 
+/* A data set of files, whose classes, where they have some, are the array 'label'. */
+struct nuc_dataset *nuc_dataset_of_files(struct nuc_context *cx, const char *path, const struct nuc_images *files);
+
 /*
  * Makes the array 'label' of a folder with a folder for each class hold the classes of `known`: by name, exactly or but
  * for case and signs, else by numbers ("7", "07", "7_cat") where every folder has another one. Fails with NUC_BAD_INPUT

@@ -48,23 +48,6 @@ struct nuc_dataset *nuc_dataset_read(struct nuc_context *cx, const struct nuc_op
     return d;
 }
 
-struct nuc_dataset *nuc_dataset_of_files(struct nuc_context *cx, const char *path, const struct nuc_images *files)
-{
-    struct nuc_dataset *d = nuc_alloc(cx, sizeof *d);
-    const struct nuc_array labels = {
-        .name = "label",
-        .dtype = NUC_I64,
-        .rank = 1,
-        .shape = {(int64_t)files->count},
-        .data = {(const uint8_t *)files->labels, files->count * sizeof *files->labels},
-    };
-
-    *d = (struct nuc_dataset){.cx = cx, .path = nuc_strdup(cx, path), .files = files};
-    if (files->labels != NULL)
-        d->arrays = (struct nuc_arrays){1, nuc_copy(cx, &labels, sizeof labels)};
-    return d;
-}
-
 bool nuc_has_samples(struct nuc_sample_source source)
 {
     return source.path != NULL || source.data != NULL;

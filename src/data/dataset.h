@@ -107,9 +107,6 @@ struct nuc_dataset *nuc_dataset_read(struct nuc_context *cx, const struct nuc_op
 struct nuc_dataset *nuc_dataset_take(struct nuc_context *cx, const struct nuc_options *options, const char *name,
                                      const struct nuc_array_info *arrays, size_t count);
 
-/* A data set of files, whose classes, where they have some, are the array 'label'. */
-struct nuc_dataset *nuc_dataset_of_files(struct nuc_context *cx, const char *path, const struct nuc_images *files);
-
 /* Arrays in memory, checked: names are copied, elements are not. */
 struct nuc_arrays nuc_arrays_given(struct nuc_context *cx, const char *where, const struct nuc_array_info *arrays,
                                    size_t count);

@@ -216,11 +216,6 @@ static bool is_like(const struct nuc_array *a, const struct nuc_tensor_info *t)
 
 /* ---- binding ---- */
 
-bool nuc_is_marks(const struct nuc_dataset *d, const struct nuc_array *a)
-{
-    return d->has_states && strcmp(a->name, NUC_RESET_ARRAY) == 0;
-}
-
 /* The only array that is none of labels, or the only one of these that fits. */
 static const struct nuc_array *only_array(const struct nuc_dataset *d, const struct nuc_tensor_info *t)
 {
@@ -303,15 +298,6 @@ static void bind_array(struct nuc_dataset *d, size_t i, const struct nuc_tensor_
         d->aligned[i] = nuc_alloc(d->cx, t->bytes);
     if (turned && (in_hops || a->data.data == NULL || a->dtype != t->dtype))
         d->unturned[i] = nuc_alloc(d->cx, t->bytes);
-}
-
-bool nuc_is_bound(const struct nuc_dataset *d, const struct nuc_array *a)
-{
-    for (size_t i = 0; i < d->n_inputs; i++) {
-        if (d->bound[i] == a)
-            return true;
-    }
-    return false;
 }
 
 void nuc_dataset_bind_inputs(struct nuc_dataset *d, const struct nuc_tensor_info *inputs, size_t n_inputs,

@@ -1,4 +1,6 @@
 /* Samples of models that remember: which of them are steps of one sequence. */
+#include <string.h>
+
 #include "data/dataset.h"
 #include "host/numbers.h"
 #include "host/text.h"
@@ -25,6 +27,20 @@ bool nuc_dataset_ends(const struct nuc_dataset *d, size_t sample)
 size_t nuc_dataset_n_steps(const struct nuc_dataset *d)
 {
     return d->n_steps;
+}
+
+bool nuc_is_marks(const struct nuc_dataset *d, const struct nuc_array *a)
+{
+    return d->has_states && strcmp(a->name, NUC_RESET_ARRAY) == 0;
+}
+
+bool nuc_is_bound(const struct nuc_dataset *d, const struct nuc_array *a)
+{
+    for (size_t i = 0; i < d->n_inputs; i++) {
+        if (d->bound[i] == a)
+            return true;
+    }
+    return false;
 }
 
 /* The array of marks; NULL: there is none. It is read once and kept. */

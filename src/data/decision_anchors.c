@@ -10,6 +10,15 @@ enum { GRIDS_MAX = 16, CELLS_MAX = 4096, OF_CELL_MAX = 64, TABLE_MAX = 1 << 16 }
 
 /* ---- numbers ---- */
 
+uint32_t nuc_decision_count(const struct nuc_json *j, double least, double most)
+{
+    const int64_t value = nuc_json_int(j);
+
+    if (!((double)value >= least && (double)value <= most))
+        nuc_json_fail(j, NUC_BAD_INPUT, "is %lld, %.0f to %.0f are allowed", (long long)value, least, most);
+    return (uint32_t)value;
+}
+
 static double value_of(const struct nuc_json *j)
 {
     const double value = nuc_json_double(j);

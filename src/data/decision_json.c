@@ -127,15 +127,6 @@ static double read_number(const struct nuc_json *j, double least, double most)
     return value;
 }
 
-uint32_t nuc_decision_count(const struct nuc_json *j, double least, double most)
-{
-    const int64_t value = nuc_json_int(j);
-
-    if (!((double)value >= least && (double)value <= most))
-        nuc_json_fail(j, NUC_BAD_INPUT, "is %lld, %.0f to %.0f are allowed", (long long)value, least, most);
-    return (uint32_t)value;
-}
-
 static void read_floats(const struct nuc_json *j, const struct member *m, float *to)
 {
     const size_t count = (size_t)m->most;

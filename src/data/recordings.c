@@ -5,7 +5,7 @@
 #include <sys/stat.h>
 
 #include "archive/json.h"
-#include "data/dataset.h"
+#include "data/class_folders.h"
 #include "host/file.h"
 #include "host/limits.h"
 #include "host/text.h"

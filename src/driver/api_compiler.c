@@ -142,20 +142,6 @@ size_t nuc_timings(const struct nuc_compiler *c, struct nuc_timing *out, size_t 
     return s->count;
 }
 
-void nuc_note_seconds(struct nuc_compiler *c, const char *stage, double started)
-{
-    struct nuc_stage_seconds *s = &c->seconds;
-    size_t at = 0;
-
-    while (at < s->count && strcmp(s->stages[at].stage, stage) != 0)
-        at++;
-    if (at == NUC_MAX_TIMINGS)
-        return;
-    if (at == s->count)
-        s->stages[s->count++] = (struct nuc_timing){stage, 0};
-    s->stages[at].seconds += nuc_seconds() - started;
-}
-
 enum nuc_status nuc_program_report(const struct nuc_compiler *c, struct nuc_program_report *out)
 {
     if (c->report.program == 0)
@@ -206,6 +192,7 @@ enum nuc_status nuc_option_set(struct nuc_compiler *c, const char *name, const c
         const struct nuc_option_info *row = find(c->cx, name);
         nuc_option_assign(c->cx, row, text, &o);
         nuc_settings_check(c->cx, row->name, &o);
+        nuc_check_dump_point(c->cx, o.dump_after);
         c->options = o;
         c->settings = NULL;
     }

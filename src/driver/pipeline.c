@@ -12,6 +12,7 @@
 #include "front/sensor/front_end.h"
 #include "front/tflite/tflite.h"
 #include "host/file.h"
+#include "host/nearest.h"
 #include "ir/obstacles.h"
 #include "ir/work.h"
 #include "npu/layout/orders.h"
@@ -75,12 +76,33 @@ bool nuc_dump_point(size_t index, struct nuc_dump_point *out)
     return false;
 }
 
+static const char *dump_point_name(const void *list, size_t index)
+{
+    struct nuc_dump_point point;
+
+    (void)list;
+    return nuc_dump_point(index, &point) ? point.name : NULL;
+}
+
+void nuc_check_dump_point(struct nuc_context *cx, const char *wanted)
+{
+    struct nuc_dump_point point;
+    bool known = wanted == NULL || strcmp(wanted, "all") == 0;
+
+    for (size_t i = 0; !known && nuc_dump_point(i, &point); i++)
+        known = strcmp(point.name, wanted) == 0;
+    if (!known)
+        nuc_fail(cx, NUC_BAD_USAGE, "--dump-after: '%s' is not a stage or pass%s; '--dump-after help' lists them",
+                 wanted, nuc_did_you_mean(cx, wanted, dump_point_name, NULL));
+}
+
 /* ---- the two ends ---- */
 
 static void import_model(struct nuc_job *j)
 {
     struct nuc_context *cx = j->c->cx;
 
+    nuc_check_dump_point(cx, j->c->options.dump_after);
     nuc_expect_stored(cx, j->input, NUC_FILE_MODEL);
     bool litert = !nuc_is_zip(nuc_read_head(cx, j->input, 4));
 

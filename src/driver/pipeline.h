@@ -7,6 +7,9 @@
 /* By stage; of every compiler. */
 extern const struct nuc_stage_row nuc_pipeline[NUC_STAGE_COUNT];
 
+/* Fails with NUC_BAD_USAGE where --dump-after names no stage and no pass. NULL: it is not given. */
+void nuc_check_dump_point(struct nuc_context *cx, const char *wanted);
+
 /* Whether model, options and calibration go together: notes, and errors of usage. */
 void nuc_check_model(const struct nuc_job *j, struct nuc_sample_source calibration);
 

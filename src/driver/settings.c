@@ -11,26 +11,6 @@
 #include "options/options.h"
 #include "quantize/precision.h"
 
-static const char *dump_point_name(const void *list, size_t index)
-{
-    struct nuc_dump_point point;
-
-    (void)list;
-    return nuc_dump_point(index, &point) ? point.name : NULL;
-}
-
-static void check_dump_point(struct nuc_context *cx, const char *wanted)
-{
-    struct nuc_dump_point point;
-    bool known = wanted == NULL || strcmp(wanted, "all") == 0;
-
-    for (size_t i = 0; !known && nuc_dump_point(i, &point); i++)
-        known = strcmp(point.name, wanted) == 0;
-    if (!known)
-        nuc_fail(cx, NUC_BAD_USAGE, "--dump-after: '%s' is not a stage or pass%s; '--dump-after help' lists them",
-                 wanted, nuc_did_you_mean(cx, wanted, dump_point_name, NULL));
-}
-
 /* Beyond what any axis has. */
 #define MOST_FRAMES 1000000000L
 
@@ -254,7 +234,6 @@ void nuc_settings_resolve(struct nuc_context *cx, const struct nuc_options *opti
     if (s.delegates && options->fetch_constants_to_sram)
         nuc_check_fetches(cx, s.target);
     resolve_banks(cx, &s);
-    check_dump_point(cx, options->dump_after);
     nuc_check_rewrites(cx, options);
     nuc_stream_option(cx, options->stream);
     if (options->payload_version_0 && options->profile)
@@ -279,8 +258,6 @@ void nuc_settings_check(struct nuc_context *cx, const char *name, const struct n
         nuc_target_find(cx, options->target);
     if (strcmp(name, "converter-flavor") == 0)
         nuc_flavor_look_up(cx, options->converter_flavor);
-    if (strcmp(name, "dump-after") == 0)
-        check_dump_point(cx, options->dump_after);
     if (strcmp(name, "memory") == 0)
         nuc_memory_sizes(cx, options);
     if (strcmp(name, "stream") == 0)
@@ -307,4 +284,18 @@ const struct nuc_settings *nuc_settings(struct nuc_compiler *c)
         c->settings = settings;
     }
     return c->settings;
+}
+
+void nuc_note_seconds(struct nuc_compiler *c, const char *stage, double started)
+{
+    struct nuc_stage_seconds *s = &c->seconds;
+    size_t at = 0;
+
+    while (at < s->count && strcmp(s->stages[at].stage, stage) != 0)
+        at++;
+    if (at == NUC_MAX_TIMINGS)
+        return;
+    if (at == s->count)
+        s->stages[s->count++] = (struct nuc_timing){stage, 0};
+    s->stages[at].seconds += nuc_seconds() - started;
 }

@@ -102,8 +102,8 @@ struct vec_budget {
 /* NULL: the call is not one of those the kernels are valid for, or memory is short. */
 typedef struct vec_plan *vec_planner(const struct vec_isa *isa, const struct nuc_npu *npu, const union nuc_mc_record *r,
                                      struct vec_budget *budget);
-vec_planner vec_plan_conv, vec_plan_depthwise, vec_plan_transposed, vec_plan_matmul, vec_plan_product, vec_plan_binary,
-    vec_plan_softmax, vec_plan_resize;
+vec_planner vec_plan_conv, vec_plan_depthwise, vec_plan_transposed, vec_plan_matmul, vec_plan_binary, vec_plan_softmax,
+    vec_plan_resize;
 
 /* Weights of a convolution: that of tap t is at `output` times its output and `tap` times (t times the depth and its
  * channel). pairs: of requantizations, one for each output, or 0 for all. */

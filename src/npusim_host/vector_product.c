@@ -1,4 +1,7 @@
-/* Matrix products of two activations: both operands are packed when the call runs, batch by batch. */
+/*
+ * Matrix products: of weights as convolutions, of two activations with both operands packed when the call runs, batch
+ * by batch.
+ */
 #include <stdlib.h>
 #include <string.h>
 
@@ -27,8 +30,8 @@ static struct layout layout_of(const struct vec_isa *isa, const struct nuc_mc_ma
 
 #define MOST_OPERAND (1 << 20) /* rows, columns and depth: products of them stay inside 64 bits */
 
-struct vec_plan *vec_plan_product(const struct vec_isa *isa, const struct nuc_npu *npu, const union nuc_mc_record *r,
-                                  struct vec_budget *budget)
+static struct vec_plan *plan_product(const struct vec_isa *isa, const struct nuc_npu *npu, const union nuc_mc_record *r,
+                                     struct vec_budget *budget)
 {
     const struct nuc_mc_matmul *g = &r->matmul;
     const int32_t *bias = g->has_bias ? vec_constant(npu, g->bias) : NULL;
@@ -57,6 +60,48 @@ struct vec_plan *vec_plan_product(const struct vec_isa *isa, const struct nuc_np
     for (size_t b = 0; b < l.blocks; b++)
         vec_params_close(isa, params + b, &out, NULL);
     return plan;
+}
+
+/*
+ * A product whose right operand is weights is a convolution of its rows as pixels. Batches follow each other like rows,
+ * or there is one.
+ */
+struct vec_plan *vec_plan_matmul(const struct vec_isa *isa, const struct nuc_npu *npu, const union nuc_mc_record *r,
+                                 struct vec_budget *budget)
+{
+    const struct nuc_mc_matmul *g = &r->matmul;
+    const int64_t pixels = (int64_t)g->batches * g->rows;
+    const bool even =
+        g->batches == 1 || (g->lhs_batch_stride == (int64_t)g->rows * g->lhs_row_stride && g->rhs_batch_stride == 0);
+
+    if (g->inner > 0 || g->rhs_zero != 0 || !even || pixels > INT32_MAX || (g->lhs_depth_stride != 1 && g->depth > 1) ||
+        (g->lhs_row_stride == 0 && pixels > 1))
+        return plan_product(isa, npu, r, budget);
+    const struct nuc_mc_conv c = {.bias = g->has_bias ? g->bias : (struct nuc_mc_ref){NUC_MC_INPUT, 0},
+                                  .requant = g->requant,
+                                  .batches = 1,
+                                  .in_h = (int32_t)pixels,
+                                  .in_w = 1,
+                                  .in_c = g->depth,
+                                  .out_h = (int32_t)pixels,
+                                  .out_w = 1,
+                                  .out_c = g->columns,
+                                  .k_h = 1,
+                                  .k_w = 1,
+                                  .stride_h = 1,
+                                  .stride_w = 1,
+                                  .dilation_h = 1,
+                                  .dilation_w = 1,
+                                  .groups = 1,
+                                  .input_zero = g->lhs_zero,
+                                  .output_zero = g->output_zero,
+                                  .clamp_min = g->clamp_min,
+                                  .clamp_max = g->clamp_max,
+                                  .out_pitch = g->out_pitch,
+                                  .in_pitch = pixels > 1 ? g->lhs_row_stride : 0};
+    const struct vec_weights w = {vec_constant(npu, g->rhs), g->rhs_column_stride, g->rhs_depth_stride, g->per_channel};
+    struct vec_plan *plan = vec_plan_dense(isa, npu, &c, &w, budget);
+    return plan ? plan : plan_product(isa, npu, r, budget);
 }
 
 /* Rows next to each other, the end of each filled with what weights of 0 meet; addend[i]: of the right zero point. */

@@ -2,7 +2,7 @@
 #include <string.h>
 #include <sys/stat.h>
 
-#include "data/dataset.h"
+#include "data/class_folders.h"
 #include "data/images/camera.h"
 #include "host/text.h"
 

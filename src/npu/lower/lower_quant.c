@@ -3,24 +3,6 @@
 #include "ir/quant.h"
 #include "npu/lower/lowering.h"
 
-static bool is_one_of(const struct nuc_node *node, struct nuc_node *const *list, uint32_t count)
-{
-    for (uint32_t i = 0; i < count; i++) {
-        if (list[i] == node)
-            return true;
-    }
-    return false;
-}
-
-bool nuc_lower_is_its_input(const struct nuc_lowering *l, const struct nuc_node *node)
-{
-    const struct nuc_partition *p = l->partition;
-    const struct nuc_node *input = nuc_arg_node(node, NUC_SELF);
-
-    return nuc_is_quantize(node) || (nuc_is_dequantize(node) && !is_one_of(input, p->inputs, p->n_inputs) &&
-                                     !is_one_of(input, p->outputs, p->n_outputs));
-}
-
 static struct nuc_lt_quant per_channel(struct nuc_lowering *l, const struct nuc_node *node,
                                        const struct nuc_quant *quant, int32_t x)
 {
@@ -98,7 +80,7 @@ void nuc_lower_getitem(struct nuc_lowering *l, const struct nuc_node *node, int3
         nuc_lower_refuse(l, node, "it reads no value of the partition");
     int32_t part = nuc_ltb_root(l->b, nuc_lower_first_value(l, producer) + (int32_t)index);
     nuc_lower_propagate(l, y, part);
-    if (is_one_of(producer, l->partition->inputs, l->partition->n_inputs))
+    if (nuc_lower_is_one_of(producer, l->partition->inputs, l->partition->n_inputs))
         nuc_ltb_identity(l->b, part, y);
     else
         nuc_ltb_redirect(l->b, y, part);

@@ -78,6 +78,24 @@ static bool is_parameter(const struct nuc_node *node)
     return all;
 }
 
+bool nuc_lower_is_one_of(const struct nuc_node *node, struct nuc_node *const *list, uint32_t count)
+{
+    for (uint32_t i = 0; i < count; i++) {
+        if (list[i] == node)
+            return true;
+    }
+    return false;
+}
+
+bool nuc_lower_is_its_input(const struct nuc_lowering *l, const struct nuc_node *node)
+{
+    const struct nuc_partition *p = l->partition;
+    const struct nuc_node *input = nuc_arg_node(node, NUC_SELF);
+
+    return nuc_is_quantize(node) || (nuc_is_dequantize(node) && !nuc_lower_is_one_of(input, p->inputs, p->n_inputs) &&
+                                     !nuc_lower_is_one_of(input, p->outputs, p->n_outputs));
+}
+
 void nuc_lower_add_values(struct nuc_lowering *l, struct nuc_node *const *nodes, uint32_t count)
 {
     for (uint32_t i = 0; i < count; i++) {

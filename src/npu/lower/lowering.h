@@ -36,6 +36,8 @@ _Noreturn void nuc_lower_refuse(const struct nuc_lowering *l, const struct nuc_n
 /* Tensors for the values of the nodes that have none yet. */
 void nuc_lower_add_values(struct nuc_lowering *l, struct nuc_node *const *nodes, uint32_t count);
 
+bool nuc_lower_is_one_of(const struct nuc_node *node, struct nuc_node *const *list, uint32_t count);
+
 /*
  * Quantize and dequantize nodes of the partition have the tensor that they read, but what reads a boundary in int8: the
  * boundary keeps its own.
