@@ -250,7 +250,8 @@ static bool match_call(struct nuc_formula_site *s, struct nuc_term *t, struct nu
     const enum nuc_op *op = nuc_formula_callee(s, t)->overloads;
     while (*op != NUC_OP_COUNT && *op != node->op)
         op++;
-    if (*op == NUC_OP_COUNT)
+    /* An overload with fewer arguments than the pattern names is not meant: a sum of all elements. */
+    if (*op == NUC_OP_COUNT || (t->count > node->n_args && t->keywords[node->n_args] == NULL))
         return false;
     if (match_arguments(s, t, node))
         return true;
