@@ -20,6 +20,13 @@ uint32_t nuc_arg_named(const struct nuc_node *node, const char *name)
     return index < 0 ? NUC_NO_ARG : (uint32_t)index;
 }
 
+enum nuc_memory_format nuc_format_asked(const struct nuc_node *node)
+{
+    const struct nuc_arg *a = nuc_arg_at(node, nuc_arg_named(node, "memory_format"));
+
+    return a->kind == NUC_ARG_MEMORY_FORMAT ? a->u.memory_format : NUC_PRESERVE_FORMAT;
+}
+
 double nuc_scalar(const struct nuc_node *node, uint32_t index, double fallback)
 {
     const struct nuc_arg *a = nuc_arg_at(node, index);

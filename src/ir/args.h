@@ -10,6 +10,9 @@
 /* The position of the argument of that name in the schema, or NUC_NO_ARG. */
 uint32_t nuc_arg_named(const struct nuc_node *node, const char *name);
 
+/* The memory format that the node asks for by an argument; NUC_PRESERVE_FORMAT: none. */
+enum nuc_memory_format nuc_format_asked(const struct nuc_node *node);
+
 /* The argument at a position; one of kind NUC_ARG_NONE when the node has none there. */
 const struct nuc_arg *nuc_arg_at(const struct nuc_node *node, uint32_t index);
 

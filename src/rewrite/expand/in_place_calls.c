@@ -79,15 +79,10 @@ static bool copies_nothing(const struct nuc_node *node, const int64_t *strides)
     const struct nuc_meta *in = nuc_input_meta(node, NUC_SELF), *out = &node->vals[0];
     bool cast = nuc_op_family(node->op) == NUC_FAMILY_CAST;
     uint32_t copy = node->op == NUC_OP_TO_DTYPE ? NUC_ARG(TO_DTYPE, copy) : NUC_ARG(TO_DTYPE_LAYOUT, copy);
-    uint32_t format = node->op == NUC_OP_TO_DTYPE          ? NUC_ARG(TO_DTYPE, memory_format)
-                      : node->op == NUC_OP_TO_DTYPE_LAYOUT ? NUC_ARG(TO_DTYPE_LAYOUT, memory_format)
-                                                           : NUC_ARG(CONTIGUOUS, memory_format);
-    const struct nuc_arg *wanted = nuc_arg_at(node, format);
 
     if (in->dtype != out->dtype || (cast && nuc_flag(node, copy)))
         return false;
-    bool preserves = wanted->kind != NUC_ARG_MEMORY_FORMAT || wanted->u.memory_format == NUC_PRESERVE_FORMAT;
-    if (preserves)
+    if (nuc_format_asked(node) == NUC_PRESERVE_FORMAT)
         return true;
     /* Strides of the dense tensor the value would be, and whether it lies so but for dimensions of size 1. */
     int64_t dense[NUC_MAX_RANK];

@@ -42,17 +42,27 @@ static const struct nuc_npu_form *const families[] = {
     nuc_stride_forms,        nuc_move_forms, nuc_unpool_forms,
 };
 
-/* What the first form that has one makes of the node, which is no longer in place then; NULL: none has. */
+/* What the first form that has one makes of the node; NULL: none has. */
 static struct nuc_node *form_in(const struct nuc_npu_form *forms, const struct nuc_support *s, struct nuc_node *node)
+{
+    struct nuc_node *value = NULL;
+
+    for (; forms->form != NULL && value == NULL; forms++) {
+        if (nuc_op_is_in(node->op, forms->ops))
+            value = forms->form(s, node);
+    }
+    return value;
+}
+
+/* The same of all families. What is made of a node in place is no longer so. */
+static struct nuc_node *form_of(const struct nuc_support *s, struct nuc_node *node)
 {
     const bool in_place = node->in_place;
     struct nuc_node *value = NULL;
 
     node->in_place = false;
-    for (; forms->form != NULL && value == NULL; forms++) {
-        if (nuc_op_is_in(node->op, forms->ops))
-            value = forms->form(s, node);
-    }
+    for (size_t i = 0; value == NULL && i < sizeof families / sizeof *families; i++)
+        value = form_in(families[i], s, node);
     node->in_place = in_place && value == NULL;
     return value;
 }
@@ -85,8 +95,8 @@ bool nuc_to_npu_forms(const struct nuc_support *s)
         struct nuc_node *before = n->prev;
         uint32_t old_ids = s->g->next_id;
         struct nuc_node *value = is_written ? nuc_recognize(formulas, NUC_PATTERN_NPU, s->g, n) : NULL;
-        for (size_t i = 0; value == NULL && nuc_is_call(n) && i < sizeof families / sizeof *families; i++)
-            value = form_in(families[i], s, n);
+        if (value == NULL && nuc_is_call(n))
+            value = form_of(s, n);
         if (value != NULL)
             nuc_count_once(n, value, old_ids);
         next = value != NULL ? nuc_replace_expanded(s->g, n, before, old_ids, value) : n->next;

@@ -309,9 +309,9 @@ static struct nuc_node *form_flip(const struct nuc_support *s, struct nuc_node *
     if (!is_real(node) || !gains(s, node, calls, 1))
         return NULL;
     for (uint32_t d = 0; d < m->rank; d++) {
-        int64_t *at = nuc_alloc_array(s->g->cx, (size_t)m->sizes[d], sizeof *at);
         if ((mask >> d & 1u) == 0)
             continue;
+        int64_t *at = nuc_alloc_array(s->g->cx, (size_t)m->sizes[d], sizeof *at);
         for (int64_t i = 0; i < m->sizes[d]; i++)
             at[i] = m->sizes[d] - 1 - i;
         value = insert_runs(s->g, node, value, &(struct nuc_places){at, m->sizes[d], d});
@@ -645,11 +645,8 @@ static struct nuc_node *form_joined_pad_on_cpu(const struct nuc_support *s, stru
 /* Not what asks for the contiguous order, which the NPU's copy has, nor a value of its own for an output. */
 static struct nuc_node *form_copy_source(const struct nuc_support *s, struct nuc_node *node)
 {
-    const struct nuc_arg *format = nuc_arg_at(node, nuc_arg_named(node, "memory_format"));
-    bool is_contiguous = format->kind == NUC_ARG_MEMORY_FORMAT && format->u.memory_format == NUC_CONTIGUOUS_FORMAT;
-
     return is_real(node) && node->vals[0].dtype == NUC_F32 && node->n_users > 0 && !nuc_feeds_output(node) &&
-                   !is_contiguous
+                   nuc_format_asked(node) != NUC_CONTIGUOUS_FORMAT
                ? nuc_operand(s->g, node, NUC_SELF)
                : NULL;
 }

@@ -120,11 +120,11 @@ static struct phases phases_of(const struct nuc_node *cat)
     return p.n_dims == 2 && are_phases(&other, list) ? other : none;
 }
 
-static bool is_cat_of_phases(const struct nuc_support *s, const struct nuc_node *node)
+/* False: it is another concatenation, or one that has no form. */
+static bool read_phases(const struct nuc_support *s, const struct nuc_node *cat, struct phases *p)
 {
-    struct phases p = phases_of(node);
-
-    return p.n_dims > 0 && node->vals[0].dtype == NUC_F32 && nuc_can_view(s, node->vals[0].rank + p.n_dims);
+    *p = phases_of(cat);
+    return p->n_dims > 0 && cat->vals[0].dtype == NUC_F32 && nuc_can_view(s, cat->vals[0].rank + p->n_dims);
 }
 
 /* Which dimension of the phases that is, or -1. */
@@ -139,10 +139,11 @@ static int phase_dim(const struct phases *p, uint32_t dim)
 
 static struct nuc_node *form_permuted_phases(const struct nuc_support *s, struct nuc_node *node)
 {
-    if (!is_cat_of_phases(s, node))
-        return NULL;
     struct nuc_graph *g = s->g;
-    struct phases p = phases_of(node);
+    struct phases p;
+
+    if (!read_phases(s, node, &p))
+        return NULL;
     const struct nuc_meta *m = &p.root->vals[0];
     int64_t joined = nuc_dim(node, NUC_ARG(CAT, dim), 0, m->rank), sizes[NUC_MAX_RANK], dims[NUC_MAX_RANK];
     uint32_t whole[NUC_MAX_RANK], piece[2] = {0, 0}, rank = 0, n = 0;
@@ -170,9 +171,11 @@ static struct nuc_node *form_permuted_phases(const struct nuc_support *s, struct
 /* Whether what reads the node makes something of its step itself: another slice, or all phases together. */
 static bool is_taken_up(const struct nuc_support *s, const struct nuc_node *node)
 {
+    struct phases p;
+
     for (uint32_t i = 0; i < node->n_users; i++) {
         const struct nuc_node *user = node->users[i];
-        if (!is_slice(user) && !(user->op == NUC_OP_CAT && is_cat_of_phases(s, user)))
+        if (!is_slice(user) && !(user->op == NUC_OP_CAT && read_phases(s, user, &p)))
             return false;
     }
     return node->n_users > 0;

@@ -251,16 +251,13 @@ struct channel {
     float scale, term;
 };
 
-static struct channel channel_of(const struct nuc_node *node, const struct nuc_node *x, float value)
+static struct channel channel_of(enum nuc_op op, bool first, float value)
 {
-    const bool adds = node->op == NUC_OP_ADD || node->op == NUC_OP_SUB, first = nuc_arg_node(node, NUC_SELF) == x;
-    const float alpha = adds && first ? (float)nuc_scalar(node, NUC_ARG(ADD, alpha), 1.0) : 1;
-
-    if (!adds)
-        return (struct channel){node->op == NUC_OP_DIV ? 1 / value : value, 0};
-    if (node->op == NUC_OP_SUB)
-        return first ? (struct channel){1, -(value * alpha)} : (struct channel){-1, value};
-    return (struct channel){1, value * alpha};
+    if (op == NUC_OP_MUL || op == NUC_OP_DIV)
+        return (struct channel){op == NUC_OP_DIV ? 1 / value : value, 0};
+    if (op == NUC_OP_SUB)
+        return first ? (struct channel){1, -value} : (struct channel){-1, value};
+    return (struct channel){1, value};
 }
 
 /* A channel that is divided by zero stays, and one that its term hides: int8 has no steps for the others beside it. */
@@ -284,15 +281,17 @@ static bool fold_channel_term(struct nuc_graph *g, struct nuc_node *layer)
                 *old = l.bias != NULL ? nuc_const_contiguous(g, l.bias) : NULL;
     float *scales = nuc_alloc_array(g->cx, l.channels, sizeof *scales);
     float *bias = nuc_alloc_array(g->cx, l.channels, sizeof *bias);
-    const bool one = nuc_elements(&beside->vals[0]) == 1, adds = node->op == NUC_OP_ADD || node->op == NUC_OP_SUB;
+    const bool one = nuc_elements(&beside->vals[0]) == 1, adds = node->op == NUC_OP_ADD || node->op == NUC_OP_SUB,
+               first = nuc_arg_node(node, NUC_SELF) == last;
+    const float alpha = adds ? (float)nuc_scalar(node, NUC_ARG(ADD, alpha), 1.0) : 1;
     for (size_t c = 0; c < l.channels; c++) {
-        const struct channel of = channel_of(node, last, values[one ? 0 : c]);
+        const struct channel of = channel_of(node->op, first, values[one ? 0 : c] * alpha);
         if (!can_fold(&of))
             return false;
         scales[c] = of.scale;
         bias[c] = (old != NULL ? old[c] : 0) * of.scale + of.term;
     }
-    if (!adds || nuc_arg_node(node, NUC_SELF) != last)
+    if (!adds || !first)
         scale_weight(g, &l, scales, "_scaled");
     if (adds || old != NULL)
         set_bias(g, &l, bias, adds ? "_combined" : "_scaled");

@@ -234,17 +234,6 @@ static bool strides_nothing(const struct nuc_node *as_strided, const struct nuc_
     return nuc_integer(as_strided, NUC_ARG(AS_STRIDED, storage_offset), 0) == 0;
 }
 
-/* A cast that asks for a memory format makes its layers compute in that order. */
-static bool asks_for_order(const struct nuc_node *node)
-{
-    if (nuc_op_family(node->op) != NUC_FAMILY_CAST)
-        return false;
-    uint32_t format =
-        node->op == NUC_OP_TO_DTYPE ? NUC_ARG(TO_DTYPE, memory_format) : NUC_ARG(TO_DTYPE_LAYOUT, memory_format);
-    const struct nuc_arg *wanted = nuc_arg_at(node, format);
-    return wanted->kind == NUC_ARG_MEMORY_FORMAT && wanted->u.memory_format != NUC_PRESERVE_FORMAT;
-}
-
 static bool fold_idle(struct nuc_graph *g, struct nuc_node *move)
 {
     bool is_list = move->op == NUC_OP_CAT && move->args[NUC_SELF].count == 1;
@@ -252,7 +241,7 @@ static bool fold_idle(struct nuc_graph *g, struct nuc_node *move)
     int64_t dims[NUC_MAX_RANK];
 
     if (x == NULL || nuc_feeds_output(move) || x->vals[0].dtype != move->vals[0].dtype ||
-        !nuc_same_sizes(&x->vals[0], &move->vals[0]) || asks_for_order(move) ||
+        !nuc_same_sizes(&x->vals[0], &move->vals[0]) || nuc_format_asked(move) != NUC_PRESERVE_FORMAT ||
         (move->op == NUC_OP_AS_STRIDED && !(nuc_is_contiguous(&x->vals[0]) && strides_nothing(move, &x->vals[0]))))
         return false;
     bool permutes = permutation_of(move, move->vals[0].rank, dims);

@@ -59,7 +59,11 @@ static bool rises(struct nuc_graph *g, const struct nuc_node *node, const struct
            !(nuc_is_fused_activation(node) && nuc_takes_activation(operand));
 }
 
-#define NONE UINT32_MAX
+static bool is_sum(const struct nuc_node *node)
+{
+    return node != NULL && (node->op == NUC_OP_ADD || node->op == NUC_OP_SUB) && !node->in_place &&
+           nuc_has_plain_alpha(node) && nuc_arg_node(node, NUC_OTHER) != NULL;
+}
 
 /* Which argument of `node` has the same order along the dimensions, or the opposite one; `strictly`: the same ties. */
 static uint32_t ordered_arg(struct nuc_graph *g, const struct nuc_node *node, uint32_t dims, bool strictly,
@@ -68,23 +72,17 @@ static uint32_t ordered_arg(struct nuc_graph *g, const struct nuc_node *node, ui
     struct nuc_node *a = nuc_is_call(node) && !node->in_place ? nuc_arg_node(node, NUC_SELF) : NULL;
 
     if (a == NULL || a->vals[0].dtype != NUC_F32)
-        return NONE;
+        return NUC_NO_ARG;
     *opposite = node->op == NUC_OP_NEG;
     if (*opposite || rises(g, node, a, strictly))
         return NUC_SELF;
-    struct nuc_node *b = node->op == NUC_OP_ADD || node->op == NUC_OP_SUB ? nuc_arg_node(node, NUC_OTHER) : NULL;
-    if (b == NULL || !nuc_has_plain_alpha(node))
-        return NONE;
+    if (!is_sum(node))
+        return NUC_NO_ARG;
+    struct nuc_node *b = nuc_arg_node(node, NUC_OTHER);
     if (is_same_along(b, dims) && nuc_same_sizes(&a->vals[0], &node->vals[0]))
         return NUC_SELF;
     *opposite = node->op == NUC_OP_SUB;
-    return is_same_along(a, dims) && nuc_same_sizes(&b->vals[0], &node->vals[0]) ? NUC_OTHER : NONE;
-}
-
-static bool is_sum(const struct nuc_node *node)
-{
-    return node != NULL && (node->op == NUC_OP_ADD || node->op == NUC_OP_SUB) && !node->in_place &&
-           nuc_has_plain_alpha(node) && nuc_arg_node(node, NUC_OTHER) != NULL;
+    return is_same_along(a, dims) && nuc_same_sizes(&b->vals[0], &node->vals[0]) ? NUC_OTHER : NUC_NO_ARG;
 }
 
 /*
@@ -124,7 +122,7 @@ static struct nuc_node *ordered(struct nuc_graph *g, struct nuc_node *before, st
     for (unsigned i = 0; i < DEEPEST; i++) {
         struct nuc_node *sum = regrouped(g, before, node, dims);
         uint32_t at = ordered_arg(g, sum, dims, true, &opposite);
-        if (at == NONE)
+        if (at == NUC_NO_ARG)
             break;
         node = nuc_arg_node(sum, at);
         falls ^= opposite;
@@ -213,7 +211,7 @@ static bool rank_distances(struct nuc_graph *g, struct nuc_node *arg)
 /* amin(s - x) is s - amax(x), the root of the smallest the smallest root: of each row once. */
 static bool after_extreme(struct nuc_graph *g, struct nuc_node *extreme)
 {
-    struct nuc_node *value = nuc_operand(g, extreme, NUC_SELF), *taken = NULL;
+    struct nuc_node *value = nuc_operand(g, extreme, NUC_SELF), *taken = extreme;
     uint32_t rank = value->vals[0].rank, mask = nuc_dims_mask(extreme, NUC_ARG(AMAX, dim), rank);
     int64_t dims[NUC_MAX_RANK];
     const uint32_t count = nuc_list_dims(mask, rank, dims), along = from_end(mask, rank);
@@ -223,7 +221,7 @@ static bool after_extreme(struct nuc_graph *g, struct nuc_node *extreme)
     for (unsigned i = 0; i < DEEPEST && alone; i++) {
         struct nuc_node *sum = regrouped(g, value, value, along);
         uint32_t at = ordered_arg(g, sum, along, false, &opposite);
-        if (at == NONE)
+        if (at == NUC_NO_ARG)
             break;
         op = !opposite ? op : op == NUC_OP_AMAX ? NUC_OP_AMIN : NUC_OP_AMAX;
         struct nuc_node *inner = nuc_operand(g, sum, at), *first = nuc_operand(g, sum, NUC_SELF);
@@ -232,16 +230,12 @@ static bool after_extreme(struct nuc_graph *g, struct nuc_node *extreme)
             nuc_emit(g, sum, op, extreme, NUC_ARGS(inner, nuc_ints_arg(dims, count), nuc_bool_arg(true)));
         struct nuc_node *after = at == NUC_SELF ? nuc_emit_like(g, sum, sum, NUC_ARGS(least))
                                                 : nuc_emit_like(g, sum, sum, NUC_ARGS(first, least));
-        if (taken == NULL)
-            nuc_replace_uses(g, extreme,
-                             nuc_insert_reshaped(g, extreme, after, extreme->vals[0].sizes, extreme->vals[0].rank),
-                             NULL);
-        else
-            nuc_replace_uses(g, taken, after, NULL);
+        const struct nuc_meta *m = &taken->vals[0];
+        nuc_replace_uses(g, taken, nuc_insert_reshaped(g, taken, after, m->sizes, m->rank), NULL);
         taken = least;
         value = inner;
     }
-    return taken != NULL;
+    return taken != extreme;
 }
 
 /* The largest or smallest alone, which is no matter of order. */
