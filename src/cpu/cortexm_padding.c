@@ -141,8 +141,9 @@ static void put_in_place_of(struct nuc_cm *c, struct nuc_node *conv, struct nuc_
 }
 
 /* The other depthwise operator in place of this one, where it can have these paddings. */
-static bool put_other(struct nuc_cm *c, struct nuc_node *n, bool symmetric)
+static bool put_other(struct nuc_cm *c, struct nuc_node *n)
 {
+    const bool symmetric = n->op == NUC_OP_NUCLEON_DEPTHWISE;
     struct sides s;
 
     if (!nuc_conv_paddings(n, CONV(padding), s.before, s.after) ||
@@ -196,7 +197,7 @@ void nuc_cm_overlay_depthwise(struct nuc_cm *c)
         const struct nuc_node *image = n->op == NUC_OP_CORTEXM_DEPTHWISE ? nuc_arg_node(n, CONV(input)) : NULL;
         next = n->next;
         if (image != NULL && image->n_users == 1 && n->vals[0].sizes[1] % A_GROUP == 0 && nuc_depthwise_overlay(n) != 0)
-            put_other(c, n, false);
+            put_other(c, n);
     }
 }
 
@@ -207,7 +208,7 @@ bool nuc_cortexm_part_depthwise(struct nuc_graph *g, const struct nuc_cortexm_op
 
     for (struct nuc_node *n = g->first, *next; n != NULL; n = next) {
         next = n->next;
-        found = (n->op == NUC_OP_NUCLEON_DEPTHWISE && put_other(&c, n, true)) || found;
+        found = (n->op == NUC_OP_NUCLEON_DEPTHWISE && put_other(&c, n)) || found;
     }
     if (found)
         nuc_remove_dead(g); /* the scratch memory there was */

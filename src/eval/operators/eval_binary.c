@@ -206,7 +206,6 @@ struct binary {
     int64_t whole;
     enum nuc_dtype dtypes[2];
     size_t strides[2][NUC_MAX_RANK];
-    size_t steps[2]; /* along a row */
 };
 
 struct operand {
@@ -222,7 +221,6 @@ static void bind_operand(struct nuc_eval_call *c, struct binary *b, uint32_t arg
     b->dtypes[arg] = nuc_eval_in_meta(c, arg)->dtype;
     nuc_eval_check_computed(c, arg);
     nuc_eval_broadcast_strides(nuc_eval_in_meta(c, arg), out, b->strides[arg]);
-    b->steps[arg] = out->rank == 0 ? 0 : b->strides[arg][out->rank - 1];
     b->dense = b->dense && nuc_same_sizes(nuc_eval_in_meta(c, arg), out);
 }
 
@@ -247,8 +245,6 @@ static void prepare_binary(struct nuc_eval_call *c)
     b->dense = true;
     bind_operand(c, b, NUC_SELF);
     bind_operand(c, b, NUC_OTHER);
-    for (uint32_t arg = 0; b->dense && arg < 2; arg++)
-        b->steps[arg] = 1;
     bool integers =
         row->integers != NULL && nuc_is_integer(b->dtypes[NUC_SELF]) && nuc_is_integer(b->dtypes[NUC_OTHER]);
     b->floats = row->floats;
@@ -268,22 +264,22 @@ static void prepare_binary(struct nuc_eval_call *c)
 /* A tensor and a number on either side. */
 static void prepare_number(struct nuc_eval_call *c)
 {
-    const bool power = c->node->op != NUC_OP_GT_SCALAR, of_number = c->node->op == NUC_OP_POW_OF_SCALAR;
+    const struct binary_row *row = &binary_rows[c->node->op == NUC_OP_GT_SCALAR ? NUC_OP_GT : NUC_OP_POW];
+    const bool of_number = c->node->op == NUC_OP_POW_OF_SCALAR;
     const uint32_t tensor = of_number ? NUC_OTHER : NUC_SELF, number = of_number ? NUC_SELF : NUC_OTHER;
     const struct nuc_arg *given = &c->node->args[number];
     struct binary *b = nuc_alloc(c->cx, sizeof *b);
 
     b->dense = true;
-    b->floats = !power ? floats_GT : of_number ? floats_POW : power_loop(nuc_scalar(c->node, number, 0.0));
+    b->floats = c->node->op == NUC_OP_POW_SCALAR ? power_loop(nuc_scalar(c->node, number, 0.0)) : row->floats;
     b->alpha = 1.0;
     bind_operand(c, b, tensor);
-    b->steps[tensor] = 1;
     /* A whole number beside integers is one. */
     bool whole = given->kind == NUC_ARG_INT && nuc_is_integer(b->dtypes[tensor]);
     b->dtypes[number] = whole ? NUC_I64 : NUC_F32;
     b->number = (float)nuc_scalar(c->node, number, 0.0);
     b->whole = whole ? given->u.i : 0;
-    b->integers = !whole ? NULL : power ? integers_POW : integers_GT;
+    b->integers = whole ? row->integers : NULL;
     c->state = b;
 }
 
@@ -300,10 +296,6 @@ static void prepare_prelu(struct nuc_eval_call *c)
     nuc_eval_broadcast_strides(in, in, b->strides[NUC_SELF]);
     if (nuc_elements(nuc_eval_in_meta(c, NUC_OTHER)) != 1)
         b->strides[NUC_OTHER][1] = 1;
-    if (in->rank != 0) {
-        b->steps[NUC_SELF] = b->strides[NUC_SELF][in->rank - 1];
-        b->steps[NUC_OTHER] = b->strides[NUC_OTHER][in->rank - 1];
-    }
     c->state = b;
 }
 
@@ -314,10 +306,12 @@ static struct operand operand_row(const struct nuc_eval_call *c, uint32_t arg, s
     if (!nuc_eval_has_in(c, arg))
         return (struct operand){b->dtypes[arg],
                                 b->dtypes[arg] == NUC_I64 ? (const char *)&b->whole : (const char *)&b->number, 0};
-    size_t offset = b->dense ? 0 : nuc_eval_row_offset(nuc_eval_result(c), row, b->strides[arg]);
+    const struct nuc_meta *out = nuc_eval_result(c);
+    size_t offset = b->dense ? 0 : nuc_eval_row_offset(out, row, b->strides[arg]);
+    size_t step = b->dense ? 1 : out->rank == 0 ? 0 : b->strides[arg][out->rank - 1];
 
     return (struct operand){b->dtypes[arg], (const char *)nuc_eval_in(c, arg) + offset * nuc_dtype_size(b->dtypes[arg]),
-                            b->steps[arg]};
+                            step};
 }
 
 /* Elements [first, first + count) as float32, converted into `buffer` when they are not. */

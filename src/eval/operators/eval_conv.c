@@ -408,25 +408,6 @@ static void compute_single_channels(const void *arg, struct nuc_part part)
 
 /* ---- images ---- */
 
-/* Sets `image` and `room`; false when they are more than there can be. */
-static bool set_scratch(struct conv *v)
-{
-    size_t columns = most_vectors(v) * NUC_VECTOR, channel = v->padded[DEPTH];
-
-    for (int d = HEIGHT; d < SPATIAL; d++) {
-        if (!nuc_mul_size(channel, v->phases[d], &channel) || !nuc_mul_size(channel, v->phase[d], &channel))
-            return false;
-    }
-    v->image = 0;
-    if (v->single)
-        return nuc_add_size(channel, NUC_TAPS_STEP + POSITIONS, &v->room);
-    if (!v->in_place && (!nuc_mul_size(channel, v->groups * v->in_channels, &v->image) ||
-                         !nuc_add_size(v->image, NUC_VECTOR, &v->image)))
-        return false;
-    return nuc_mul_size(v->k, columns, &v->room) &&
-           nuc_add_size(v->room, 2 * NUC_VECTOR + 2 * ROWS * columns, &v->room);
-}
-
 static void run_image(struct conv_run *r)
 {
     const struct conv *v = r->conv;
@@ -548,13 +529,30 @@ static void set_layout(struct nuc_eval_call *c, struct conv *v)
     for (int d = DEPTH; d < SPATIAL; d++) {
         v->phases[d] = d == DEPTH || v->in_place || v->out[d] < 2 ? 1 : v->stride[d];
         v->phase[d] = (v->padded[d] + v->phases[d] - 1) / v->phases[d];
-        v->channel *= d == DEPTH ? 1 : v->phases[d] * v->phase[d];
+        if (d != DEPTH && (!nuc_mul_size(v->channel, v->phases[d], &v->channel) ||
+                           !nuc_mul_size(v->channel, v->phase[d], &v->channel)))
+            nuc_eval_fail(c, "the padded input is too large");
     }
     v->rows = nuc_alloc_array(c->cx, v->in_place ? 0 : rows, sizeof *v->rows);
     for (size_t i = 0; !v->in_place && i < rows; i++) {
         bool inside = padded_at(v, DEPTH, i / v->in[HEIGHT], &z) && padded_at(v, HEIGHT, i % v->in[HEIGHT], &y);
         v->rows[i] = inside ? padded_offset(v, z, y, 0) : CROPPED;
     }
+}
+
+/* Sets `image` and `room`; false when they are more than there can be. */
+static bool set_scratch(struct conv *v)
+{
+    size_t columns = most_vectors(v) * NUC_VECTOR;
+
+    v->image = 0;
+    if (v->single)
+        return nuc_add_size(v->channel, NUC_TAPS_STEP + POSITIONS, &v->room);
+    if (!v->in_place && (!nuc_mul_size(v->channel, v->groups * v->in_channels, &v->image) ||
+                         !nuc_add_size(v->image, NUC_VECTOR, &v->image)))
+        return false;
+    return nuc_mul_size(v->k, columns, &v->room) &&
+           nuc_add_size(v->room, 2 * NUC_VECTOR + 2 * ROWS * columns, &v->room);
 }
 
 static uint32_t position(const struct nuc_eval_call *c, const char *name)

@@ -6,6 +6,7 @@
 #include "eval/eval_gemm.h"
 #include "eval/eval_order.h"
 #include "ir/op_list.h"
+#include "ir/shapes/shapes.h"
 
 struct matmul {
     uint32_t a, b, addend; /* arguments; the addend is read unless beta is 0 */
@@ -126,18 +127,6 @@ static struct nuc_meta outer_dims(const struct nuc_meta *m)
     return outer;
 }
 
-/* Makes `common` the shape to which it and `m` broadcast. */
-static void join_shapes(struct nuc_meta *common, const struct nuc_meta *m)
-{
-    struct nuc_meta joined = {.rank = common->rank > m->rank ? common->rank : m->rank};
-
-    for (uint32_t i = 1; i <= joined.rank; i++) {
-        int64_t a = i <= common->rank ? common->sizes[common->rank - i] : 1;
-        joined.sizes[joined.rank - i] = a == 1 && i <= m->rank ? m->sizes[m->rank - i] : a;
-    }
-    *common = joined;
-}
-
 static struct matmul *plan_product(struct nuc_eval_call *c, uint32_t left, uint32_t right)
 {
     struct matmul *m = new_matmul(c, left, right);
@@ -151,8 +140,7 @@ static struct matmul *plan_product(struct nuc_eval_call *c, uint32_t left, uint3
     m->b_column_stride = 1;
     /* Which matrix of a and of b each product takes. */
     struct nuc_meta a_outer = outer_dims(&a), b_outer = outer_dims(&b), outer = {.rank = 0};
-    join_shapes(&outer, &a_outer);
-    join_shapes(&outer, &b_outer);
+    (void)nuc_broadcast_sizes(&a_outer, &b_outer, &outer); /* they do: the shape rule has seen it */
     size_t a_strides[NUC_MAX_RANK], b_strides[NUC_MAX_RANK];
     nuc_eval_broadcast_strides(&a_outer, &outer, a_strides);
     nuc_eval_broadcast_strides(&b_outer, &outer, b_strides);

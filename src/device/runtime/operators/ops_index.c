@@ -195,10 +195,10 @@ static bool gather(const struct nuc_tensor *in, const struct nuc_tensor *out, co
     return true;
 }
 
-/* Of dimension `dim` alone. */
-static bool gather_along(const struct nuc_tensor *in, const struct nuc_tensor *out, const struct indices *x,
-                         uint32_t dim)
+/* Of the one dimension that is indexed. */
+static bool gather_along(const struct nuc_tensor *in, const struct nuc_tensor *out, const struct indices *x)
 {
+    const uint32_t dim = x->at;
     const struct nuc_tensor *index = x->tensors[dim];
     struct nuc_loops loops = {.rank = out->rank};
     ptrdiff_t strides[NUC_MAX_RANK];
@@ -228,8 +228,7 @@ enum nuc_status nuc_op_index(struct nuc_kernel_context *cx, struct nuc_value *co
         return NUC_UNSUPPORTED;
     if (out->bytes == 0)
         return NUC_OK;
-    bool one = x.indexed == 1U << x.at;
-    return nuc_in_range(cx, one ? gather_along(in, out, &x, x.at) : gather(in, out, &x, &loops, strides));
+    return nuc_in_range(cx, x.indexed == 1U << x.at ? gather_along(in, out, &x) : gather(in, out, &x, &loops, strides));
 }
 
 /* ---- aten::index_put ---- */
