@@ -1,6 +1,6 @@
 /*
- * The vector kernels, once for all instruction sets: one file per instruction set includes its primitives (vec_i32 and
- * the functions on it), then this. Every function here is static; vec_isa_table() is what the file gives out.
+ * The vector kernels, once for all instruction sets: vector_isa.c includes the primitives of one (vec_i32 and the
+ * functions on it), then this. Every function here is static; VEC_ISA is the table of them.
  */
 #ifndef NUC_NPUSIM_HOST_VECTOR_KERNELS_H
 #define NUC_NPUSIM_HOST_VECTOR_KERNELS_H
@@ -26,6 +26,11 @@ static inline vec_x vec_staged_inputs(const int8_t *p)
     return vec_inputs(p);
 }
 #endif
+
+VEC_INLINE vec_x vec_inputs_of(const int8_t *p, const bool staged)
+{
+    return staged ? vec_staged_inputs(p) : vec_inputs(p);
+}
 
 #if !VEC_LINES /* no parameters have these forms */
 #define vec_requant_line vec_requant_any
@@ -169,7 +174,7 @@ VEC_INLINE void vec_tile(const struct vec_gemm *g, const int8_t *const *segment,
             VEC_UNROLL
             for (int i = 0; i < pixels + taps - 1; i++) {
                 const int8_t *from = i < 8 ? x + i * g->pixel : y + (i - 8) * g->pixel;
-                vec_x inputs = staged ? vec_staged_inputs(from) : vec_inputs(from);
+                vec_x inputs = vec_inputs_of(from, staged);
                 VEC_UNROLL
                 for (int t = 0; t < taps; t++) {
                     VEC_UNROLL
@@ -298,7 +303,7 @@ VEC_INLINE void vec_tile_shared(const struct vec_gemm *g, const int8_t *const *s
             vec_x inputs[8];
             VEC_UNROLL
             for (int i = 0; i < 8; i++) {
-                inputs[i] = staged ? vec_staged_inputs(x + i * g->pixel) : vec_inputs(x + i * g->pixel);
+                inputs[i] = vec_inputs_of(x + i * g->pixel, staged);
                 acc[i] = vec_dot(acc[i], inputs[i], w);
             }
             VEC_UNROLL
@@ -340,7 +345,7 @@ static void vec_gemm_wide(const struct vec_gemm *g, const int8_t *const *segment
 }
 
 /* A single pixel of one block: accumulators take turns, of which one would wait for itself. */
-static void vec_gemm_deep(const struct vec_gemm *g, const int8_t *const *segment, int8_t *out)
+VEC_INLINE void vec_gemm_deep(const struct vec_gemm *g, const int8_t *const *segment, const bool staged, int8_t *out)
 {
     const size_t step = VEC_BLOCK_WEIGHTS / VEC_VECTORS;
     const uint8_t *w = g->weights;
@@ -357,14 +362,11 @@ static void vec_gemm_deep(const struct vec_gemm *g, const int8_t *const *segment
             VEC_UNROLL
             for (int j = 0; j < VEC_TILE_WIDE; j++) {
                 const int8_t *from = x + (k + j) * VEC_DEPTH;
-                vec_x inputs = VEC_OFFSET && g->staged ? vec_staged_inputs(from) : vec_inputs(from);
-                acc[j] = vec_dot(acc[j], inputs, w + (size_t)j * step);
+                acc[j] = vec_dot(acc[j], vec_inputs_of(from, staged), w + (size_t)j * step);
             }
         }
-        for (; k < g->run; k++, w += step) {
-            const int8_t *from = x + k * VEC_DEPTH;
-            acc[0] = vec_dot(acc[0], VEC_OFFSET && g->staged ? vec_staged_inputs(from) : vec_inputs(from), w);
-        }
+        for (; k < g->run; k++, w += step)
+            acc[0] = vec_dot(acc[0], vec_inputs_of(x + k * VEC_DEPTH, staged), w);
     }
     VEC_UNROLL
     for (int j = 1; j < VEC_TILE_WIDE; j++)
@@ -405,7 +407,7 @@ static void vec_gemm_row(const struct vec_gemm *g, const int8_t *const *segment,
         return;
     }
     if (pixels == 1 && g->columns <= VEC_LANES && !g->addend) {
-        vec_gemm_deep(g, segment, out);
+        VEC_BY_STAGED(vec_gemm_deep, g, segment);
         return;
     }
     for (int32_t first = 0, blocks; first * VEC_LANES < g->columns; first += blocks, out += blocks * VEC_LANES) {

@@ -37,12 +37,11 @@ static struct vec_plan *plan_product(const struct vec_isa *isa, const struct nuc
     const int32_t *bias = g->has_bias ? vec_constant(npu, g->bias) : NULL;
     const int32_t *requant = vec_constant(npu, g->requant);
     const struct vec_output out = vec_output_of(g->output_zero, g->clamp_min, g->clamp_max);
+    const struct layout l = layout_of(isa, g);
     uint8_t *memory;
 
-    if (g->rows > MOST_OPERAND || g->columns > MOST_OPERAND || g->depth > MOST_OPERAND ||
-        layout_of(isa, g).size > VEC_MOST_SCRATCH)
+    if (g->rows > MOST_OPERAND || g->columns > MOST_OPERAND || g->depth > MOST_OPERAND || l.size > VEC_MOST_SCRATCH)
         return NULL;
-    const struct layout l = layout_of(isa, g);
     struct vec_plan *plan = vec_plan_new(budget, vec_run_product, l.blocks * sizeof(struct vec_params), &memory);
     if (!plan)
         return NULL;

@@ -61,6 +61,16 @@ static int64_t end_of_runs(int64_t end, int64_t n)
     return end * RUN < n ? end * RUN : n;
 }
 
+static struct vec_gemm gemm_of(const struct vec_conv_plan *p, int32_t group)
+{
+    struct vec_gemm g = p->gemm;
+
+    g.weights += (size_t)group * p->group_weights;
+    g.bias += group * p->group_params * VEC_LANES;
+    g.params += group * p->group_params;
+    return g;
+}
+
 static void conv_rows(void *arg, uint32_t thread, int64_t begin, int64_t end)
 {
     const struct vec_call *c = arg;
@@ -76,12 +86,9 @@ static void conv_rows(void *arg, uint32_t thread, int64_t begin, int64_t end)
         vec_cursor_row(&cursor, image, y, tap);
         c->v->isa->gemm(&p->gemm, tap, p->window.out_w, out);
         for (int32_t group = 1; group < p->groups; group++) {
-            struct vec_gemm g = p->gemm;
+            const struct vec_gemm g = gemm_of(p, group);
             for (int32_t t = 0; t < p->window.n_taps; t++)
                 tap[t] += p->group_in;
-            g.weights += (size_t)group * p->group_weights;
-            g.bias += group * p->group_params * VEC_LANES;
-            g.params += group * p->group_params;
             c->v->isa->gemm(&g, tap, p->window.out_w, out + group * p->group_out);
         }
         y++;
@@ -97,19 +104,16 @@ static void conv_tiles(void *arg, uint32_t thread, int64_t begin, int64_t end)
 {
     const struct vec_call *c = arg;
     const struct vec_conv_plan *p = &c->plan->u.conv;
-    struct vec_gemm g = p->gemm;
     int64_t last = end * VEC_TILE < p->pixels ? end * VEC_TILE : p->pixels;
 
     (void)thread;
     for (int32_t group = 0; group < p->groups; group++) {
+        const struct vec_gemm g = gemm_of(p, group);
         for (int64_t at = begin * VEC_TILE; at < last; at += p->sweep) {
             const int8_t *segment = c->in + at * g.pixel + group * p->group_in;
             c->v->isa->gemm(&g, &segment, (int32_t)(last - at < p->sweep ? last - at : p->sweep),
                             c->out + at * g.out_pixel + group * p->group_out);
         }
-        g.weights += p->group_weights;
-        g.bias += p->group_params * VEC_LANES;
-        g.params += p->group_params;
     }
 }
 
@@ -360,15 +364,6 @@ static float reciprocal_of(int32_t count)
     return (double)r * count < 1.0 ? r * (1.0f + FLT_EPSILON) : r;
 }
 
-/* First tap of a window at `origin` that is inside [0, size), and their number. */
-static int32_t taps_inside(int32_t origin, int32_t size, int32_t taps, int32_t *first)
-{
-    int32_t end = size - origin < taps ? size - origin : taps;
-
-    *first = origin < 0 ? -origin : 0;
-    return end > *first ? end - *first : 0;
-}
-
 /* Pixels from `ox` on whose windows have as many taps as the first one's. */
 static int32_t alike_from(const struct nuc_mc_pool *p, int32_t ox)
 {
@@ -384,10 +379,13 @@ static void pool_row(const struct vec_call *c, const int8_t *image, int32_t oy, 
     const int64_t pixel = npu_pitch(p->in_pitch, p->channels), out_pixel = npu_pitch(p->out_pitch, p->channels);
     const int32_t y = oy * p->stride_h - p->pad_top, all = p->k_h * p->k_w;
     const bool average = nuc_mc_opcode_of(&p->call) == NUC_MC_OP_AVERAGE_POOL_2D;
-    int32_t y0, x0, rows = taps_inside(y, p->in_h, p->k_h, &y0), n;
+    int32_t y0, y1, x0, x1, n;
 
+    npu_taps(y, p->in_h, p->k_h, 1, &y0, &y1);
     for (int32_t ox = 0; ox < p->out_w; ox += n, out += n * out_pixel) {
-        const int32_t x = ox * p->stride_w - p->pad_left, columns = taps_inside(x, p->in_w, p->k_w, &x0);
+        const int32_t x = ox * p->stride_w - p->pad_left;
+        npu_taps(x, p->in_w, p->k_w, 1, &x0, &x1);
+        const int32_t rows = y1 - y0, columns = x1 - x0;
         const int32_t inside = rows * columns, taps = p->count_pad ? all : inside;
         n = alike_from(p, ox);
         const struct vec_pool w = {.pixels = n,

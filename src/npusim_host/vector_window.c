@@ -13,7 +13,7 @@ uint64_t vec_window_measure(struct vec_window *w, bool stage)
     w->slot = (size_t)slot;
     if (!stage)
         w->ring = 0;
-    return ((uint64_t)w->ring + (w->pairs ? 3 : 1)) * slot;
+    return ((uint64_t)w->ring + (!w->pairs ? 1 : w->spread > 1 ? 3 : 2)) * slot;
 }
 
 /* Bytes from one staged pixel to the next. */
@@ -34,12 +34,6 @@ static bool pairs_take_turns(const struct vec_window *w)
 {
     return w->pairs && w->split == 2 && w->spread == 1 && w->pixel < VEC_ALIGNMENT && w->in_pixel == w->pixel &&
            w->pitch == (size_t)w->pixel;
-}
-
-/* Two rows that pairs are made of. */
-static int8_t *copies_of(const struct vec_cursor *c)
-{
-    return c->slots + ((size_t)c->window->ring + 2) * c->window->slot;
 }
 
 /* The columns of a plane that are inside the image: their number, the first one there and its staged pixel. */
@@ -115,10 +109,11 @@ static void lay_pixels(const struct vec_window *w, struct vec_line row, int32_t 
 static void pair_pixels(const struct vec_cursor *c, struct vec_line a, struct vec_line b, int32_t n, int8_t *to)
 {
     const struct vec_window *w = c->window;
-    int8_t *copy = copies_of(c), flip = w->flip;
+    int8_t flip = w->flip;
     ptrdiff_t pitch = (ptrdiff_t)w->pitch, bytes = (ptrdiff_t)w->pixel * w->spread;
 
     if (w->spread > 1) {
+        int8_t *copy = c->slots + ((size_t)w->ring + 2) * w->slot;
         spread_pixels(copy, a.at, n, w, a.step);
         spread_pixels(copy + w->slot / 2, b.at, n, w, b.step);
         a = (struct vec_line){copy, pitch};

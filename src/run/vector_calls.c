@@ -304,7 +304,7 @@ static bool lower_sum(struct lowering *l, const struct row *row, struct nuc_valu
 {
     const struct nuc_args_int8_sum *a = (const void *)args;
     struct nuc_mc_reduce *d = &r->reduce;
-    struct nuc_loops kept = {.rank = 0}, reduced = {.rank = 0};
+    struct nuc_loops kept, reduced;
 
     if (!nuc_reduction_loops(l->cx, a->dim, a->keepdim->u.b, &a->input->u.tensor, &a->out->u.tensor, &kept, &reduced) ||
         reduced.rank < 1 || reduced.rank > NUC_MC_MAX_RANK)
