@@ -85,6 +85,12 @@ const void *nuc_array_elements(struct nuc_context *cx, struct nuc_array *array)
     return array->data.data;
 }
 
+struct nuc_array nuc_array_of(const char *name, enum nuc_dtype dtype, size_t count, const void *data, size_t bytes)
+{
+    return (struct nuc_array){
+        .name = name, .dtype = dtype, .rank = 1, .shape = {(int64_t)count}, .data = {data, bytes}};
+}
+
 bool nuc_array_is_in_place(const struct nuc_array *array)
 {
     return array->data.data != NULL && (uintptr_t)array->data.data % nuc_dtype_size(array->dtype) == 0;

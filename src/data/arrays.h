@@ -38,6 +38,9 @@ bool nuc_holds_arrays(struct nuc_context *cx, const char *folder);
  */
 const void *nuc_array_elements(struct nuc_context *cx, struct nuc_array *array);
 
+/* One of a single dimension; name and data are not copied. */
+struct nuc_array nuc_array_of(const char *name, enum nuc_dtype dtype, size_t count, const void *data, size_t bytes);
+
 /* Whether parts of it can be used in place: it is in memory, its elements at addresses their type may have. */
 bool nuc_array_is_in_place(const struct nuc_array *array);
 

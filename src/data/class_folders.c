@@ -124,24 +124,19 @@ static const char *list_text(struct nuc_context *cx, const char *const *names, s
     return nuc_text_string(&text);
 }
 
-/* ---- labels ---- */
-
 struct nuc_dataset *nuc_dataset_of_files(struct nuc_context *cx, const char *path, const struct nuc_images *files)
 {
     struct nuc_dataset *d = nuc_alloc(cx, sizeof *d);
-    const struct nuc_array labels = {
-        .name = "label",
-        .dtype = NUC_I64,
-        .rank = 1,
-        .shape = {(int64_t)files->count},
-        .data = {(const uint8_t *)files->labels, files->count * sizeof *files->labels},
-    };
+    const struct nuc_array labels =
+        nuc_array_of("label", NUC_I64, files->count, files->labels, files->count * sizeof *files->labels);
 
     *d = (struct nuc_dataset){.cx = cx, .path = nuc_strdup(cx, path), .files = files};
     if (files->labels != NULL)
         d->arrays = (struct nuc_arrays){1, nuc_copy(cx, &labels, sizeof labels)};
     return d;
 }
+
+/* ---- labels ---- */
 
 /* One folder a class; then the labels of the images are these classes. */
 static void set_labels(struct nuc_dataset *d, const size_t *classes)

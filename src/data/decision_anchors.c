@@ -160,11 +160,12 @@ static void make_grids(struct making *m, const struct nuc_json *j, const struct 
         if (stride != last || nuc_json_is_there(&sizes))
             add_grid(m, (in[1] + stride - 1) / stride, (in[0] + stride - 1) / stride);
         last = stride;
-        const struct nuc_json given = nuc_json_maybe_item(&sizes, i);
-        if (nuc_json_is_there(&sizes))
+        if (nuc_json_is_there(&sizes)) {
+            const struct nuc_json given = nuc_json_item(&sizes, i);
             add_given_sizes(m, &given, in);
-        else if (d->form == NUC_BOXES_SSD)
+        } else if (d->form == NUC_BOXES_SSD) {
             add_layer(m, &ssd, &ratios, i);
+        }
     }
 }
 

@@ -111,10 +111,9 @@ static char *make_items(struct nuc_context *cx, struct nuc_metadata *m, const st
 {
     char *items = nuc_alloc_array(cx, count, s->item_size);
 
-    for (size_t i = 0; i < count * s->n_fields; i++) {
-        const struct field *f = &s->fields[i % s->n_fields];
-        if (f->kind == NUMBER)
-            *(double *)(items + i / s->n_fields * s->item_size + f->at) = (double)NAN;
+    for (size_t k = 0; k < s->n_fields; k++) {
+        for (size_t i = 0; s->fields[k].kind == NUMBER && i < count; i++)
+            *(double *)(items + i * s->item_size + s->fields[k].at) = (double)NAN;
     }
     memcpy((char *)m + s->items_at, &items, sizeof items);
     *(size_t *)((char *)m + s->count_at) = count;

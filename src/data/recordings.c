@@ -181,12 +181,6 @@ static void note_rounding(const struct nuc_dataset *d, const struct cut *c)
     }
 }
 
-static struct nuc_array array_of(const char *name, enum nuc_dtype dtype, size_t count, const void *data, size_t bytes)
-{
-    return (struct nuc_array){
-        .name = name, .dtype = dtype, .rank = 1, .shape = {(int64_t)count}, .data = {data, bytes}};
-}
-
 /* Each window's file, with that file's label. */
 static const struct nuc_images *files_of(const struct nuc_dataset *d, const size_t *file, size_t count)
 {
@@ -311,15 +305,15 @@ void nuc_dataset_fit_recordings(struct nuc_dataset *d, const struct nuc_tensor_i
     struct nuc_array *arrays = nuc_alloc_array(cx, 4, sizeof *arrays);
     size_t at = 0;
     if (d->found->labels != NULL)
-        arrays[at++] = array_of("label", NUC_I64, count, labels, count * sizeof *labels);
+        arrays[at++] = nuc_array_of("label", NUC_I64, count, labels, count * sizeof *labels);
     if (events != NULL)
-        arrays[at++] = array_of("label_events", NUC_I64, count, events, count * sizeof *events);
-    arrays[at] = array_of(t->name, t->dtype, count, all, count * t->bytes);
+        arrays[at++] = nuc_array_of("label_events", NUC_I64, count, events, count * sizeof *events);
+    arrays[at] = nuc_array_of(t->name, t->dtype, count, all, count * t->bytes);
     for (uint32_t i = 1; i < t->rank; i++)
         arrays[at].shape[i] = t->sizes[i];
     arrays[at].shape[0] *= t->sizes[0];
     arrays[at++].rank = (uint32_t)t->rank;
     if (d->has_states)
-        arrays[at++] = array_of(NUC_RESET_ARRAY, NUC_BOOL, count, begins, count * sizeof *begins);
+        arrays[at++] = nuc_array_of(NUC_RESET_ARRAY, NUC_BOOL, count, begins, count * sizeof *begins);
     d->arrays = (struct nuc_arrays){at, arrays};
 }

@@ -192,7 +192,8 @@ enum nuc_status nuc_option_set(struct nuc_compiler *c, const char *name, const c
         const struct nuc_option_info *row = find(c->cx, name);
         nuc_option_assign(c->cx, row, text, &o);
         nuc_settings_check(c->cx, row->name, &o);
-        nuc_check_dump_point(c->cx, o.dump_after);
+        if (strcmp(row->name, "dump-after") == 0)
+            nuc_check_dump_point(c->cx, o.dump_after);
         c->options = o;
         c->settings = NULL;
     }

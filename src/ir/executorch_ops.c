@@ -3,6 +3,8 @@
 #include <stddef.h>
 #include <string.h>
 
+#include "host/text.h"
+
 /* No kernel of that name in kernels/portable, kernels/quantized or backends/cortex_m. */
 static const char *const torch_alone[] = {
     "aten::gru",      "aten::grid_sampler_3d", "aten::lstm",           "aten::rms_norm",
@@ -11,11 +13,8 @@ static const char *const torch_alone[] = {
 
 bool nuc_in_executorch(const char *name)
 {
-    for (size_t i = 0; i < sizeof torch_alone / sizeof torch_alone[0]; i++) {
-        if (strcmp(name, torch_alone[i]) == 0)
-            return false;
-    }
-    return strncmp(name, "nucleon::", 9) != 0;
+    return !nuc_is_one_of(name, torch_alone, sizeof torch_alone / sizeof torch_alone[0]) &&
+           strncmp(name, "nucleon::", 9) != 0;
 }
 
 bool nuc_executorch_transposes(const struct nuc_transposed_window *w, int dimension)

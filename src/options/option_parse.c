@@ -9,6 +9,7 @@
 
 #include "host/call.h"
 #include "host/nearest.h"
+#include "host/text.h"
 #include "options/options.h"
 
 #define MOST (1u << 30)
@@ -276,21 +277,14 @@ enum nuc_status nuc_option_parse(const struct nuc_option_info *row, char *text, 
 
 /* ---- the options of a compilation ---- */
 
-static bool is_one_of(const char *text, const char *const *words)
-{
-    while (*words != NULL && strcmp(text, *words) != 0)
-        words++;
-    return *words != NULL;
-}
-
 static void set_flag(struct nuc_context *cx, const struct nuc_option_info *row, const char *text, struct nuc_options *o)
 {
     static const char *const yes[] = {"", "true", "on", "yes", "1", NULL}, *const no[] = {"false", "off", "no", "0",
                                                                                           NULL};
 
-    if (text == NULL || is_one_of(text, yes)) {
+    if (text == NULL || nuc_is_one_of(text, yes, SIZE_MAX)) {
         store(&(struct place){.row = row, .members = (char *)o}, row->set);
-    } else if (is_one_of(text, no)) {
+    } else if (nuc_is_one_of(text, no, SIZE_MAX)) {
         /* What a flag that is off means: the flag "no-NAME", or the default. */
         struct nuc_options defaults;
         for (size_t i = 0; i < nuc_n_option_rows; i++) {

@@ -126,15 +126,6 @@ static void set_value(struct nuc_options *o, unsigned knob, unsigned value)
         memcpy(member, &value, sizeof value);
 }
 
-static bool is_held(const struct tuning *t, const struct row *row)
-{
-    for (size_t i = 0; i < t->o->n_held; i++) {
-        if (strcmp(t->o->held[i], row->name) == 0)
-            return true;
-    }
-    return false;
-}
-
 static bool is_varied(const struct tuning *t, unsigned knob)
 {
     const struct row *row = &rows[knob];
@@ -152,7 +143,8 @@ static bool is_varied(const struct tuning *t, unsigned knob)
                      (c->compares_widths ? COMPARES_WIDTHS : 0) | (c->takes_images ? TAKES_IMAGES : 0) |
                      (c->delegates ? DELEGATES : 0) | (c->chooses_kernels ? CHOOSES_KERNELS : 0) |
                      (c->may_place ? MAY_PLACE : 0) | (!c->is_litert && t->o->varies_io ? MAY_VARY_IO : 0);
-    return (row->goals & goals) != 0 && (row->needs & ~holds) == 0 && !is_held(t, row);
+    return (row->goals & goals) != 0 && (row->needs & ~holds) == 0 &&
+           !nuc_is_one_of(row->name, t->o->held, t->o->n_held);
 }
 
 /* ---- trials ---- */

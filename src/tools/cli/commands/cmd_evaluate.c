@@ -3,7 +3,6 @@
 #include <string.h>
 
 #include "tools/cli/commands/commands.h"
-#include "tools/cli/terminal/json_output.h"
 
 struct opened {
     struct nuc_runner *program;

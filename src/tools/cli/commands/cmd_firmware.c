@@ -3,7 +3,6 @@
 
 #include "nucleon/firmware.h"
 #include "tools/cli/commands/commands.h"
-#include "tools/cli/terminal/json_output.h"
 
 /* ---- codegen ---- */
 

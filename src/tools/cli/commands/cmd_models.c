@@ -2,7 +2,6 @@
 
 #include "nucleon/json.h"
 #include "tools/cli/commands/commands.h"
-#include "tools/cli/terminal/json_output.h"
 
 int cli_convert(struct nuc_compiler *c, struct cli_args *args)
 {

@@ -203,13 +203,11 @@ static int write_results(const struct run *r, const char *path)
         arrays[i].data = r->results[i];
         arrays[i].bytes = r->n_samples * o->bytes;
     }
-    enum nuc_status s = path != NULL ? nuc_write_arrays(r->compiler, path, arrays, r->n_outputs) : NUC_OK;
-    if (s == NUC_OK && cli_is_json())
-        s = nuc_arrays_json(r->compiler, arrays, r->n_outputs, path == NULL, &text);
-    free(arrays);
-    int code = cli_check(r->compiler, s);
+    int code =
+        path != NULL ? cli_check(r->compiler, nuc_write_arrays(r->compiler, path, arrays, r->n_outputs)) : CLI_OK;
     if (code == CLI_OK && cli_is_json())
-        cli_json_members(text);
+        code = cli_result(r->compiler, nuc_arrays_json(r->compiler, arrays, r->n_outputs, path == NULL, &text), &text);
+    free(arrays);
     return code;
 }
 
@@ -296,14 +294,14 @@ static int report_profile(struct run *r, const struct cli_args *args)
 
     if (p->exhausted || p->n_runs == 0)
         return cli_report(NUC_NO_MEMORY, NULL);
-    if (args->profile && args->json)
-        s = nuc_profile_json(r->compiler, path, image, size, &p->runs[0], &text);
-    else if (args->profile)
-        s = nuc_profile_text(r->compiler, path, image, size, &p->runs[0], &text);
-    if (s == NUC_OK && args->profile && args->json)
-        cli_json_member("profile", text);
-    else if (s == NUC_OK && args->profile)
-        cli_put(text);
+    if (args->profile) {
+        s = args->json ? nuc_profile_json(r->compiler, path, image, size, &p->runs[0], &text)
+                       : nuc_profile_text(r->compiler, path, image, size, &p->runs[0], &text);
+        if (s == NUC_OK && args->json)
+            cli_json_member("profile", text);
+        else if (s == NUC_OK)
+            cli_put(text);
+    }
     if (s == NUC_OK && args->etdump != NULL)
         s = nuc_write_etdump(r->compiler, path, image, size, p->runs, p->n_runs, args->etdump);
     return cli_check(r->compiler, s);

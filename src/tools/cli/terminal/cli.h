@@ -15,9 +15,10 @@ enum cli_exit { CLI_OK = 0, CLI_BAD_INPUT = 1, CLI_BAD_USAGE = 2, CLI_PROPERTY =
 int cli_report(enum nuc_status status, const char *message);
 
 /* The same for a mistake in how the command was called, for a file that cannot be used, for a demand that is missed. */
-int cli_usage(const char *format, ...) __attribute__((format(printf, 1, 2)));
-int cli_bad(const char *format, ...) __attribute__((format(printf, 1, 2)));
-int cli_missed(const char *format, ...) __attribute__((format(printf, 1, 2)));
+int cli_fail(enum nuc_status status, const char *format, ...) __attribute__((format(printf, 2, 3)));
+#define cli_usage(...) cli_fail(NUC_BAD_USAGE, __VA_ARGS__)
+#define cli_bad(...) cli_fail(NUC_IO, __VA_ARGS__)
+#define cli_missed(...) cli_fail(NUC_PROPERTY, __VA_ARGS__)
 
 /* CLI_OK, or the exit code of a call that failed, whose message it prints. */
 int cli_check(const struct nuc_compiler *c, enum nuc_status status);

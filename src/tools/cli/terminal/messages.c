@@ -212,11 +212,14 @@ int cli_report(enum nuc_status status, const char *message)
     return status == NUC_PROPERTY ? CLI_PROPERTY : CLI_BAD_INPUT;
 }
 
-__attribute__((format(printf, 2, 0))) static int report(enum nuc_status status, const char *format, va_list args)
+int cli_fail(enum nuc_status status, const char *format, ...)
 {
     char text[CLI_MESSAGE];
+    va_list args;
 
+    va_start(args, format);
     vsnprintf(text, sizeof text, format, args);
+    va_end(args);
     return cli_report(status, text);
 }
 
@@ -234,36 +237,6 @@ int cli_result(const struct nuc_compiler *c, enum nuc_status status, const char 
         cli_json_members(*text);
     else if (code == CLI_OK)
         cli_put(*text);
-    return code;
-}
-
-int cli_usage(const char *format, ...)
-{
-    va_list args;
-
-    va_start(args, format);
-    int code = report(NUC_BAD_USAGE, format, args);
-    va_end(args);
-    return code;
-}
-
-int cli_bad(const char *format, ...)
-{
-    va_list args;
-
-    va_start(args, format);
-    int code = report(NUC_IO, format, args);
-    va_end(args);
-    return code;
-}
-
-int cli_missed(const char *format, ...)
-{
-    va_list args;
-
-    va_start(args, format);
-    int code = report(NUC_PROPERTY, format, args);
-    va_end(args);
     return code;
 }
 
