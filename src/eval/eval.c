@@ -28,6 +28,7 @@ struct nuc_evaluator {
     uint32_t n_steps;
     uint32_t *inputs, *outputs; /* slots */
     size_t n_inputs, n_outputs;
+    struct nuc_eval_refusal refusal;
     uint8_t *arena; /* of whole runs */
     size_t arena_size;
     struct nuc_rounding *roundings; /* by node id; NULL: pairs of quantize and dequantize nodes are what they are */
@@ -85,6 +86,7 @@ static struct nuc_eval_call *bind(struct nuc_evaluator *e, const struct nuc_node
                                 .in_slots = slots,
                                 .list_slots = lists,
                                 .out_slot = e->first_slots[node->id],
+                                .refusal = &e->refusal,
                                 .out = nuc_alloc_array(e->cx, node->n_vals, sizeof(void *))};
     return c;
 }
@@ -176,6 +178,7 @@ static struct nuc_eval_call *plan_call(struct nuc_evaluator *e, const struct nuc
     struct nuc_arena *outer = nuc_push_arena(c->cx);
     c->scratch = nuc_alloc_unset(c->cx, c->cx->arena, c->scratch_size);
     c->op->run(c);
+    nuc_eval_check(e, "");
     nuc_pop_arena(c->cx, outer);
     return NULL;
 }
@@ -433,6 +436,7 @@ struct nuc_evaluator *nuc_eval_fork(const struct nuc_evaluator *e)
         struct nuc_eval_call *c = f->steps[s].call = nuc_copy(e->cx, e->steps[s].call, sizeof *c);
         c->pool = f->pool;
         c->values = f->values;
+        c->refusal = &f->refusal;
         c->out = nuc_alloc_array(e->cx, c->node->n_vals, sizeof(void *));
         if (c->op == &nuc_eval_rounding)
             c->state = &f->roundings[c->node->id];
@@ -533,6 +537,17 @@ size_t nuc_eval_arena_size(const struct nuc_evaluator *e)
     return e->arena_size;
 }
 
+bool nuc_eval_is_refused(const struct nuc_evaluator *e)
+{
+    return e->refusal.call != NULL;
+}
+
+void nuc_eval_check(const struct nuc_evaluator *e, const char *where)
+{
+    if (nuc_eval_is_refused(e))
+        nuc_eval_fail_refused(&e->refusal, where);
+}
+
 void nuc_eval_start(struct nuc_evaluator *e, const void *const *inputs)
 {
     for (size_t i = 0; i < e->n_inputs; i++)
@@ -541,11 +556,11 @@ void nuc_eval_start(struct nuc_evaluator *e, const void *const *inputs)
 
 void nuc_eval_steps(struct nuc_evaluator *e, uint32_t from, uint32_t to)
 {
-    for (uint32_t s = from; s < to; s++) {
+    for (uint32_t s = from; s < to && !nuc_eval_is_refused(e); s++) {
         const struct nuc_node *node = e->steps[s].node;
         if (e->steps[s].call != NULL && !e->steps[s].follows)
             e->steps[s].call->op->run(e->steps[s].call);
-        if (e->observer != NULL && (e->seen == NULL || e->seen[node->id])) {
+        if (e->observer != NULL && !nuc_eval_is_refused(e) && (e->seen == NULL || e->seen[node->id])) {
             for (uint32_t v = 0; v < node->n_vals; v++) {
                 const struct nuc_eval_value *root = &e->values[value_of(e, node, v)->root];
                 e->observer(e->observer_user, node, v, root->data, (size_t)nuc_elements(&node->vals[v]));
@@ -578,6 +593,7 @@ void nuc_eval_run(struct nuc_evaluator *e, const void *const *inputs, void *cons
 {
     nuc_eval_start(e, inputs);
     nuc_eval_steps(e, 0, e->n_steps);
+    nuc_eval_check(e, "");
     for (size_t i = 0; outputs != NULL && i < e->n_outputs; i++) {
         if (outputs[i] != NULL)
             memcpy(outputs[i], nuc_eval_result_data(e, i), e->values[e->outputs[i]].bytes);

@@ -40,7 +40,7 @@ struct nuc_evaluator *nuc_eval_new(struct nuc_graph *g, unsigned threads);
  */
 struct nuc_evaluator *nuc_eval_new_observed(struct nuc_graph *g, unsigned threads, const bool *seen);
 
-/* Its threads, which an observer may use: they wait meanwhile. They end with it. */
+/* Its threads, which wait while it does not run. They end with it. */
 struct nuc_pool *nuc_eval_pool(const struct nuc_evaluator *e);
 
 size_t nuc_eval_n_inputs(const struct nuc_evaluator *e);
@@ -55,7 +55,7 @@ void nuc_eval_observe(struct nuc_evaluator *e, nuc_eval_observer observer, void 
 
 /*
  * One inference. inputs[i] and outputs[i] hold nuc_bytes() of the value in logical order, aligned to its element.
- * `outputs`, or single elements of it, may be NULL: not wanted.
+ * `outputs`, or single elements of it, may be NULL: not wanted. Fails where an operator refuses its values.
  */
 void nuc_eval_run(struct nuc_evaluator *e, const void *const *inputs, void *const *outputs);
 
@@ -98,6 +98,13 @@ uint32_t nuc_eval_n_steps(const struct nuc_evaluator *e);
 const struct nuc_node *nuc_eval_step_node(const struct nuc_evaluator *e, uint32_t step);
 void nuc_eval_start(struct nuc_evaluator *e, const void *const *inputs);
 void nuc_eval_steps(struct nuc_evaluator *e, uint32_t from, uint32_t to);
+
+/*
+ * Steps end at an operator that refuses its values, as an index out of bounds, whatever the thread. After that the
+ * thread that the context belongs to fails with NUC_UNSUPPORTED: "<file>: <node> cannot be evaluated: <why><where>".
+ */
+bool nuc_eval_is_refused(const struct nuc_evaluator *e);
+void nuc_eval_check(const struct nuc_evaluator *e, const char *where);
 const void *nuc_eval_result_data(const struct nuc_evaluator *e, size_t index);
 
 /* The first value of a node, right after its step; until the end, where it is kept. */

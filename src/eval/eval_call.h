@@ -26,6 +26,12 @@ struct nuc_eval_value {
 
 struct nuc_eval_op;
 
+/* The first call of a run whose values its operator refuses, as an index out of bounds; NULL: there is none. */
+struct nuc_eval_refusal {
+    const struct nuc_eval_call *call;
+    const char *why;
+};
+
 /* One node bound to its values. Run functions see nothing else of the evaluator. */
 struct nuc_eval_call {
     struct nuc_context *cx;
@@ -42,6 +48,7 @@ struct nuc_eval_call {
     size_t scratch_size;               /* bytes that run() needs, set by prepare() */
     void *scratch;                     /* 64-byte aligned, shared by all nodes */
     const struct nuc_eval_call *then;  /* what follows at once on the result: nuc_eval_finish() */
+    struct nuc_eval_refusal *refusal;  /* of the evaluator, to be set by run() */
     bool shows;                        /* a rounding that is left out is the memory of what it rounds */
 };
 
@@ -136,6 +143,9 @@ void nuc_eval_apply(const struct nuc_eval_call *c, const float *in, struct nuc_p
 /* Fails with NUC_UNSUPPORTED: "<file>: <node>: <text>". */
 _Noreturn void nuc_eval_fail(const struct nuc_eval_call *c, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
+
+/* Fails like that, with the values that the call refused, as long as they are there (eval_kernel.c). */
+_Noreturn void nuc_eval_fail_refused(const struct nuc_eval_refusal *r, const char *where);
 
 /* Fails unless the tensor argument is given and has that dtype. */
 void nuc_eval_expect(const struct nuc_eval_call *c, uint32_t arg, enum nuc_dtype dtype);

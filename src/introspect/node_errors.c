@@ -386,6 +386,7 @@ static void measure_effects(struct measuring *m, struct compared **chosen, size_
         for (size_t i = 0; i < count; i++) {
             nuc_eval_shift(e, chosen[i]->real, chosen[i]->error);
             nuc_eval_steps(e, chosen[i]->step + 1, n_steps);
+            nuc_eval_check(e, "");
             for (size_t j = 0; j < nuc_eval_n_outputs(e); j++) {
                 const struct nuc_meta *meta = &nuc_eval_output(e, j)->vals[0];
                 if (meta->dtype == NUC_F32)

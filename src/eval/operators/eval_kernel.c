@@ -174,7 +174,12 @@ static void run(const struct nuc_eval_call *c)
             values[i].u.tensor.data = (void *)(uintptr_t)c->values[c->values[a->slots[i]].root].data;
     }
     if (c->op->kernel(&context, args) != NUC_OK)
-        nuc_eval_fail(c, "%s:%s", detail.message, operands_of(c, true));
+        *c->refusal = (struct nuc_eval_refusal){c, detail.message};
+}
+
+_Noreturn void nuc_eval_fail_refused(const struct nuc_eval_refusal *r, const char *where)
+{
+    nuc_eval_fail(r->call, "%s:%s%s", r->why, operands_of(r->call, true), where);
 }
 
 /* X(name, arguments, kernel): nuc_eval_NAME is computed by nuc_op_KERNEL with arguments of that list. */

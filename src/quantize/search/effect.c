@@ -65,20 +65,6 @@ static void list_points(struct nuc_effects *fx, const struct nuc_converted *q)
     }
 }
 
-/*
- * An operator that refuses values fails the call, which only the thread of the call may do: values that become numbers
- * of places are not computed on others.
- */
-static bool may_fail(const struct nuc_graph *g)
-{
-    for (const struct nuc_node *n = g->first; n != NULL; n = n->next) {
-        bool integers = n->n_vals > 0 && (n->vals[0].dtype == NUC_I64 || n->vals[0].dtype == NUC_I32);
-        if (integers && nuc_is_call(n) && !nuc_is_quantize(n))
-            return true;
-    }
-    return false;
-}
-
 /* Those of the converted graph that the float graph has, too. */
 static void find_scores(struct nuc_effects *fx)
 {
@@ -113,7 +99,7 @@ struct nuc_effects *nuc_effects_new(struct nuc_calibration *c, const struct nuc_
     const struct nuc_node **kept = nuc_alloc_array(cx, fx->n_scores, sizeof *kept);
     for (size_t i = 0; i < fx->n_scores; i++)
         kept[i] = fx->scores[i].node;
-    fx->pool = nuc_pool_new(cx, fx->n_samples < 2 || may_fail(q->g) ? 1 : c->threads);
+    fx->pool = nuc_pool_new(cx, fx->n_samples < 2 ? 1 : c->threads);
     unsigned n = nuc_pool_threads(fx->pool);
     fx->workers = nuc_alloc_array(cx, n, sizeof *fx->workers);
     /* A worker by itself may take the threads inside. */
@@ -239,6 +225,8 @@ static size_t sample_at(const struct job *j, size_t at)
 static void for_samples(struct nuc_effects *fx, double runs, size_t count, nuc_parallel_fn fn, const void *arg)
 {
     nuc_parallel_for(fx->pool, count, runs * (double)count * fx->run_cost, fn, arg);
+    for (unsigned i = 0; i < fx->n_workers; i++)
+        nuc_eval_check(fx->workers[i], "");
 }
 
 static void start(const struct nuc_effects *fx, struct nuc_evaluator *e, size_t sample)
