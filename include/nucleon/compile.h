@@ -459,7 +459,10 @@ const char *nuc_calibration_line(const struct nuc_compiler *c, size_t index);
 enum nuc_status nuc_write_arrays(struct nuc_compiler *c, const char *path, const struct nuc_array_info *arrays,
                                  size_t count);
 
-/* The three steps: annotate and insert observers, run the samples, replace observers by quantize/dequantize pairs. */
+/*
+ * The three steps: annotate and insert observers, run the samples, replace observers by quantize/dequantize pairs. A
+ * model whose calibration failed has seen no samples: it is calibrated again.
+ */
 enum nuc_status nuc_prepare(struct nuc_model *m, struct nuc_model **prepared);
 enum nuc_status nuc_calibrate(struct nuc_model *prepared, struct nuc_dataset *samples);
 enum nuc_status nuc_convert(struct nuc_model *prepared, struct nuc_model **quantized);

@@ -219,6 +219,15 @@ size_t nuc_sample_of_all(const struct nuc_dataset *d, size_t sample)
     return d->part == NUC_SAMPLES_HELD_OUT ? (at + 1) * d->period - 1 : at + at / (d->period - 1);
 }
 
+bool nuc_dataset_is_in_memory(const struct nuc_dataset *d)
+{
+    bool all = d->images == NULL;
+
+    for (size_t i = 0; i < d->n_inputs && all; i++)
+        all = d->aligned[i] == NULL && d->unturned[i] == NULL;
+    return all;
+}
+
 /* Samples are copied one at a time, so that a large file is never held in memory. */
 void nuc_dataset_read_sample(const struct nuc_dataset *d, size_t sample, const void **inputs)
 {

@@ -129,6 +129,9 @@ void nuc_dataset_bind_inputs(struct nuc_dataset *d, const struct nuc_tensor_info
 /* Which one of all samples that one of d->part is: messages name it so. */
 size_t nuc_sample_of_all(const struct nuc_dataset *d, size_t sample);
 
+/* Whether samples lie in memory as they are taken: what was read of one stays. */
+bool nuc_dataset_is_in_memory(const struct nuc_dataset *d);
+
 /* nuc_dataset_sample() inside a stage. */
 void nuc_dataset_read_sample(const struct nuc_dataset *d, size_t sample, const void **inputs);
 

@@ -85,6 +85,7 @@ struct nuc_model {
     /* What is made of the model has what is above, but not what follows: nuc_model_after(). */
     const struct nuc_obstacles *refused; /* what it is refused for, where it was opened in part; NULL: nothing */
     struct nuc_calibration *calibration; /* prepared models */
+    bool half_calibrated;                /* the same: samples run, or failed */
     const struct nuc_apart *apart;       /* what concatenations requantize; NULL: nothing */
     bool looked_apart;                   /* prepared models: that has been decided */
     bool equalized;                      /* prepared models: weights have been evened out */

@@ -1,7 +1,11 @@
 /* From float model to quantized model: passes, observers, samples, quantize and dequantize nodes. */
+#include <string.h>
+
 #include "data/dataset.h"
 #include "driver/model_metadata.h"
 #include "driver/stages.h"
+#include "host/clock.h"
+#include "host/process.h"
 #include "npu/layout/orders.h"
 #include "npu/target/target.h"
 #include "quantize/precision.h"
@@ -203,30 +207,94 @@ static void check_prepared(const struct nuc_model *m)
         nuc_fail(m->c->cx, NUC_BAD_USAGE, "%s: is not prepared for calibration", m->graph->file);
 }
 
+#define ALIGNMENT 64 /* of values */
+#define ROOM_TOGETHER ((size_t)32 << 20)
+#define SECONDS_TOGETHER                                                                                               \
+    0.1 /* a caller that shows progress, or stops, is asked as often, or after one for each thread */
+
+/* Samples that are read one after the other and run side by side. */
+struct together {
+    size_t most, count; /* count: of the next ones */
+    const void **inputs[NUC_SAMPLES_TOGETHER];
+    size_t numbers[NUC_SAMPLES_TOGETHER];
+    uint8_t *copies; /* NULL: the data set has them all in memory, or there is one at a time */
+};
+
+/* Steps of sequences run one by one, as many others as there is room for. */
+static void make_room(struct together *t, const struct nuc_job *j)
+{
+    const struct nuc_dataset *d = j->samples;
+    const unsigned asked = j->m->settings->o.threads, threads = asked != 0 ? asked : nuc_cores();
+    bool by_one = d->has_states || threads == 1;
+    size_t bytes = 1;
+
+    for (size_t i = 0; i < d->n_inputs; i++)
+        bytes += nuc_align_up(d->inputs[i].bytes, ALIGNMENT);
+    t->most = by_one || ROOM_TOGETHER / bytes == 0 ? 1 : ROOM_TOGETHER / bytes;
+    t->most = t->most < NUC_SAMPLES_TOGETHER ? t->most : NUC_SAMPLES_TOGETHER;
+    t->count = threads > 4 ? threads : 4;
+    t->count = t->count < t->most ? t->count : t->most;
+    if (t->most > 1 && !nuc_dataset_is_in_memory(d))
+        t->copies = nuc_alloc(j->c->cx, t->most * bytes);
+    for (size_t k = 0; k < t->most; k++)
+        t->inputs[k] = nuc_alloc_array(j->c->cx, d->n_inputs, sizeof(void *));
+}
+
+/* From `first` on; returns how many. */
+static size_t read_together(struct together *t, const struct nuc_dataset *d, size_t first)
+{
+    uint8_t *to = t->copies;
+    size_t k = 0;
+
+    for (; k < t->count && first + k < d->n_samples; k++) {
+        nuc_dataset_read_sample(d, first + k, t->inputs[k]);
+        t->numbers[k] = nuc_sample_of_all(d, first + k);
+        for (size_t i = 0; to != NULL && i < d->n_inputs; i++) {
+            t->inputs[k][i] = memcpy(to, t->inputs[k][i], d->inputs[i].bytes);
+            to += nuc_align_up(d->inputs[i].bytes, ALIGNMENT);
+        }
+    }
+    return k;
+}
+
 void nuc_calibrate_model(struct nuc_job *j)
 {
     struct nuc_sub_arena *memory = j->samples == NULL ? nuc_open_samples(j) : NULL;
+    struct nuc_model *m = j->m;
 
-    check_prepared(j->m);
-    nuc_dataset_bind_model(j->samples, j->m);
-    const void **inputs = nuc_alloc_array(j->c->cx, j->samples->n_inputs, sizeof(void *));
+    check_prepared(m);
+    nuc_dataset_bind_model(j->samples, m);
+    /* Of one that failed, some samples were seen in part. */
+    if (m->half_calibrated)
+        annotate(m);
+    struct nuc_calibration *c = m->calibration;
+    m->half_calibrated = true;
+    const struct nuc_dataset *d = j->samples;
+    struct together t = {.copies = NULL};
+    make_room(&t, j);
     struct nuc_sample_check *check = nuc_sample_check_new(j->samples);
-    bool is_first = !j->m->widened && !j->recalibrates;
-    for (size_t k = 0; k < j->samples->n_samples; k++) {
-        nuc_dataset_read_sample(j->samples, k, inputs);
-        if (is_first)
-            nuc_sample_check_add(check, inputs);
-        if (nuc_dataset_begins(j->samples, k))
-            nuc_quantize_begin(j->m->calibration);
-        nuc_quantize_name_sample(j->m->calibration, j->samples->path, nuc_sample_of_all(j->samples, k));
-        nuc_quantize_sample(j->m->calibration, inputs);
-        nuc_progress(j->c->cx, "calibrate", k + 1, j->samples->n_samples);
+    bool is_first = !m->widened && !j->recalibrates;
+    for (size_t k = 0, count; k < d->n_samples; k += count) {
+        const double started = nuc_seconds();
+        count = read_together(&t, d, k);
+        for (size_t i = 0; is_first && i < count; i++)
+            nuc_sample_check_add(check, t.inputs[i]);
+        if (nuc_dataset_begins(d, k))
+            nuc_quantize_begin(c);
+        nuc_quantize_name_samples(c, d->path, t.numbers);
+        nuc_quantize_samples(c, (const void *const *const *)t.inputs, count);
+        for (size_t i = 1; i <= count; i++)
+            nuc_progress(j->c->cx, "calibrate", k + i, d->n_samples);
+        if (2 * t.count <= t.most && nuc_seconds() - started < SECONDS_TOGETHER / 2)
+            t.count *= 2;
     }
+    nuc_quantize_pause(c);
+    m->half_calibrated = false;
     if (is_first) {
         j->samples_differ = nuc_sample_check_end(check);
-        nuc_note_calibrated(j->m, j->samples);
+        nuc_note_calibrated(m, j->samples);
     }
-    if (is_first && !j->m->settings->trial && !j->m->settings->judges) {
+    if (is_first && !m->settings->trial && !m->settings->judges) {
         nuc_dataset_describe(j->samples);
         j->c->data = nuc_copy(j->c->cx, &j->samples->lines, sizeof j->samples->lines);
     }
@@ -312,6 +380,8 @@ void nuc_quantize_model(struct nuc_job *j)
     const struct nuc_model *prepared = j->m;
 
     check_prepared(prepared);
+    if (prepared->half_calibrated)
+        nuc_fail(j->c->cx, NUC_BAD_USAGE, "%s: its calibration failed: calibrate it again", prepared->graph->file);
     j->m = nuc_model_after(prepared, nuc_quantize_convert(prepared->calibration));
     j->m->graph->call_spec = prepared->graph->call_spec;
     j->m->measured = nuc_quantize_measured(prepared->calibration);

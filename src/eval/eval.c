@@ -132,6 +132,11 @@ static bool is_rounding(const struct nuc_evaluator *e, const struct nuc_node *no
 
 /* ---- calls ---- */
 
+static size_t scratch_of(const struct nuc_eval_call *c, unsigned threads)
+{
+    return threads * c->room_size + c->scratch_size;
+}
+
 /* Returns the call when it has to be computed in every run. */
 static struct nuc_eval_call *plan_call(struct nuc_evaluator *e, const struct nuc_node *node)
 {
@@ -176,7 +181,7 @@ static struct nuc_eval_call *plan_call(struct nuc_evaluator *e, const struct nuc
         value->constant = true;
     }
     struct nuc_arena *outer = nuc_push_arena(c->cx);
-    c->scratch = nuc_alloc_unset(c->cx, c->cx->arena, c->scratch_size);
+    c->scratch = nuc_alloc_unset(c->cx, c->cx->arena, scratch_of(c, nuc_pool_threads(c->pool)));
     c->op->run(c);
     nuc_eval_check(e, "");
     nuc_pop_arena(c->cx, outer);
@@ -288,16 +293,21 @@ static void plan_arena(struct nuc_evaluator *e)
     nuc_pop_arena(e->cx, outer);
 }
 
+static size_t most_scratch(const struct nuc_evaluator *e, unsigned threads)
+{
+    size_t most = 0;
+
+    for (uint32_t s = 0; s < e->n_steps; s++) {
+        const size_t size = e->steps[s].call == NULL ? 0 : scratch_of(e->steps[s].call, threads);
+        most = size > most ? size : most;
+    }
+    return most;
+}
+
 /* Gives activations and scratch their memory. */
 static void assign_memory(struct nuc_evaluator *e)
 {
-    size_t scratch_size = 0;
-
-    for (uint32_t s = 0; s < e->n_steps; s++) {
-        if (e->steps[s].call != NULL && e->steps[s].call->scratch_size > scratch_size)
-            scratch_size = e->steps[s].call->scratch_size;
-    }
-    void *scratch = nuc_alloc_unset(e->cx, e->cx->arena, scratch_size);
+    void *scratch = nuc_alloc_unset(e->cx, e->cx->arena, most_scratch(e, nuc_pool_threads(e->pool)));
     e->arena = nuc_alloc_unset(e->cx, e->cx->arena, e->arena_size);
     for (uint32_t slot = 0; slot < e->n_values; slot++) {
         if (is_activation(e, slot))
@@ -530,6 +540,11 @@ void nuc_eval_observe(struct nuc_evaluator *e, nuc_eval_observer observer, void 
 {
     e->observer = observer;
     e->observer_user = user;
+}
+
+size_t nuc_eval_fork_size(const struct nuc_evaluator *e)
+{
+    return e->arena_size + most_scratch(e, 1);
 }
 
 size_t nuc_eval_arena_size(const struct nuc_evaluator *e)

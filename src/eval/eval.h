@@ -83,6 +83,9 @@ void nuc_eval_round(struct nuc_evaluator *e, const struct nuc_node *quantize, st
  */
 struct nuc_evaluator *nuc_eval_fork(const struct nuc_evaluator *e);
 
+/* Bytes of what a fork computes with: activations and scratch. */
+size_t nuc_eval_fork_size(const struct nuc_evaluator *e);
+
 /*
  * An adjustable evaluator, and each fork of it, goes on with another graph that was converted of the same calibration
  * and that lives until the next one is taken. False where more differs than roundings and biases of layers: then it is

@@ -45,7 +45,7 @@ struct nuc_eval_call {
     uint32_t out_slot;                 /* of val 0; the others follow */
     void **out;                        /* by val */
     void *state;                       /* what prepare() computed, read-only for run() */
-    size_t scratch_size;               /* bytes that run() needs, set by prepare() */
+    size_t room_size, scratch_size;    /* bytes that run() needs for each thread, and behind those; of prepare() */
     void *scratch;                     /* 64-byte aligned, shared by all nodes */
     const struct nuc_eval_call *then;  /* what follows at once on the result: nuc_eval_finish() */
     struct nuc_eval_refusal *refusal;  /* of the evaluator, to be set by run() */
@@ -54,7 +54,7 @@ struct nuc_eval_call {
 
 /* How the evaluator computes one operator. */
 struct nuc_eval_op {
-    /* Checks what schema and shape rule do not say, computes `state` and `scratch_size`. May be NULL. */
+    /* Checks what schema and shape rule do not say, computes `state` and what run() needs. May be NULL. */
     void (*prepare)(struct nuc_eval_call *c);
     /* Writes all of its results, whose memory is others' before. */
     void (*run)(const struct nuc_eval_call *c);

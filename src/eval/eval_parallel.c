@@ -3,7 +3,6 @@
 #include <stdbool.h>
 
 #include "host/process.h"
-#include "threads/threads.h"
 
 #define MAX_THREADS 64
 
@@ -43,6 +42,11 @@ struct nuc_pool *nuc_pool_new(struct nuc_context *cx, unsigned threads)
 unsigned nuc_pool_threads(const struct nuc_pool *pool)
 {
     return pool->count;
+}
+
+struct nuc_threads *nuc_pool_paced(const struct nuc_pool *pool)
+{
+    return pool->threads;
 }
 
 static void run_part(void *arg, uint32_t thread, int64_t begin, int64_t end)

@@ -5,6 +5,7 @@
 #include <stddef.h>
 
 #include "host/context.h"
+#include "threads/threads.h"
 
 struct nuc_pool;
 
@@ -25,5 +26,11 @@ unsigned nuc_pool_threads(const struct nuc_pool *pool);
  * cheaper than giving a part of it to a thread runs in the caller. fn must not fail (nuc_fail).
  */
 void nuc_parallel_for(struct nuc_pool *pool, size_t count, double cost, nuc_parallel_fn fn, const void *arg);
+
+/*
+ * The threads of a loop that runs, for pieces of it that wait for each other; NULL: there is one. Such a loop has an
+ * item for each thread, which takes one piece after the other, so that the first ones are always under way.
+ */
+struct nuc_threads *nuc_pool_paced(const struct nuc_pool *pool);
 
 #endif

@@ -31,8 +31,9 @@ struct nuc_held_out {
 
 struct nuc_calibration {
     struct nuc_graph *g;
-    const char *samples_file; /* for messages; NULL: samples are made up */
-    size_t sample_of_file;
+    const char *samples_file;     /* for messages; NULL: samples are made up */
+    const size_t *sample_numbers; /* there, of samples from number first_named on */
+    uint32_t first_named;
     struct nuc_annotation **annotations; /* by node id */
     struct nuc_sharing *sharing;
     struct nuc_observer **observers; /* by group */
@@ -57,24 +58,18 @@ struct nuc_calibration {
     struct nuc_chosen_ranges *ranges;   /* as in struct nuc_quantize_options */
     struct nuc_equalizer *equalizer;    /* NULL: no channel is scaled */
     struct nuc_choice_samples *samples; /* NULL: nothing is measured */
-    bool is_kept;                       /* the sample under way is one of them */
     bool has_chosen;                    /* ranges, by the samples so far */
     struct nuc_held_out held_out;
     unsigned fold; /* whose samples present parameters do not come from, or NUC_NO_FOLD (choice_samples.h) */
-    const struct nuc_measured *measured;    /* of the converted graph; NULL: not run */
-    struct nuc_evaluator *evaluator;        /* NULL before the first sample */
-    struct nuc_sequence *sequence;          /* the same */
-    struct nuc_pool *pool;                  /* for what it observes; goes with the evaluator */
-    struct nuc_sub_arena *evaluator_memory; /* its memory, which conversion does without */
-    struct nuc_sub_arena *prepared;         /* all that there is before the first sample, until nuc_quantize_done() */
-    struct nuc_masked_range masked;
-    bool *gates;                /* by node id: a mask of 0 and 1 that values are multiplied with */
+    const struct nuc_measured *measured; /* of the converted graph; NULL: not run */
+    struct nuc_watch *watch;             /* what samples run with (observe.c); NULL before the first one */
+    struct nuc_sub_arena *prepared;      /* all that there is before the first sample, until nuc_quantize_done() */
+    bool *gates;                /* by node id: a mask of 0 and 1, as far as is known, that values are multiplied with */
     bool *unseen;               /* by node id: other values show the range of its group */
     bool one_scale;             /* as in struct nuc_quantize_options */
     struct nuc_range *relevant; /* by node id: what observers see of it is clipped to; NULL: as it is */
-    struct nuc_clipped clipped;
-    struct nuc_range *shown; /* by node id: all that samples showed of what is observed; NULL: nobody asks */
-    bool reference_compat;   /* observers see what masks take out, ranges and steps are those of the samples alone */
+    struct nuc_range *shown;    /* by node id: all that samples showed of what is observed; NULL: nobody asks */
+    bool reference_compat;      /* observers see what masks take out, ranges and steps are those of the samples alone */
     unsigned threads;
     uint32_t n_samples;
     bool has_parameters; /* the observers' parameters are up to date */

@@ -4,6 +4,7 @@
 
 #include "host/numbers.h"
 #include "ir/args.h"
+#include "quantize/observe.h"
 #include "quantize/search/bias_correction.h"
 #include "quantize/search/effect.h"
 #include "quantize/search/equalize.h"
@@ -208,10 +209,7 @@ void nuc_quantize_choose(struct nuc_calibration *c)
     if (c->has_chosen)
         return;
     /* More samples make a new one. */
-    nuc_free_sub_arena(c->evaluator_memory);
-    c->evaluator_memory = NULL;
-    c->pool = NULL;
-    c->evaluator = NULL;
+    nuc_end_samples(c);
     if (c->samples != NULL && c->samples->count != 0)
         nuc_choice_signals(c->g->cx, c->samples);
     nuc_choose_ranges(c);

@@ -105,19 +105,25 @@ struct nuc_calibration;
 struct nuc_calibration *nuc_quantize_prepare(struct nuc_graph *g, const struct nuc_quantize_options *options);
 
 /*
- * One calibration sample: inputs[i] holds user input i in logical order; states are what the sample before left. Fails
- * with NUC_BAD_INPUT naming the node when an observed value is a NaN.
+ * Calibration samples: samples[k][i] holds user input i of sample k in logical order; states are what the sample before
+ * left. They run side by side, and are observed as if one ran after the other. Fails with NUC_BAD_INPUT naming the node
+ * when an observed value is a NaN. The second is for a single one.
  */
+#define NUC_SAMPLES_TOGETHER 32 /* of more, some run after the others */
+void nuc_quantize_samples(struct nuc_calibration *c, const void *const *const *samples, size_t count);
 void nuc_quantize_sample(struct nuc_calibration *c, const void *const *inputs);
 
-/* What messages call the next sample: its file, and its number there. */
-void nuc_quantize_name_sample(struct nuc_calibration *c, const char *file, size_t sample);
+/* What messages call the next samples: their file, and their numbers there, which stay until they are seen. */
+void nuc_quantize_name_samples(struct nuc_calibration *c, const char *file, const size_t *numbers);
+
+/* Gives back what samples ran with, and forgets their names. More may follow, which begin a sequence. */
+void nuc_quantize_pause(struct nuc_calibration *c);
 
 /* The next sample begins a sequence, with the initial values of the states, as the first sample does. */
 void nuc_quantize_begin(struct nuc_calibration *c);
 
-/* The same as a sample with the states after the user inputs, as nuc_kept_sample() gives them. */
-void nuc_quantize_step(struct nuc_calibration *c, const void *const *inputs);
+/* The same as samples with the states after the user inputs, as nuc_kept_samples() gives them. */
+void nuc_quantize_steps(struct nuc_calibration *c, const void *const *const *samples, size_t count);
 
 /*
  * errors[k] of the samples of a part that `observed` kept, as nuc_held_out_error() has them, when the fresh calibration
@@ -126,8 +132,8 @@ void nuc_quantize_step(struct nuc_calibration *c, const void *const *inputs);
 size_t nuc_quantize_measure(struct nuc_calibration *c, const struct nuc_calibration *observed, unsigned part,
                             double *errors);
 
-/* A sample that is kept, to observe it once more; NULL beyond the last. */
-const void *const *nuc_kept_sample(const struct nuc_calibration *c, size_t index);
+/* Those that are kept of a part, or NUC_BOTH_PARTS, to observe them once more. Returns how many, at most 32. */
+size_t nuc_kept_samples(const struct nuc_calibration *c, unsigned part, const void *const **samples);
 
 /* Chooses ranges by the samples so far: conversion does it where nobody asked before. */
 void nuc_quantize_choose(struct nuc_calibration *c);

@@ -44,7 +44,7 @@ struct nuc_threads {
     uint32_t threads, started;
     int64_t spin;                        /* nanoseconds */
     _Alignas(LINE) pthread_mutex_t lock; /* for going to sleep and waking */
-    pthread_cond_t start, done;
+    pthread_cond_t start, done, paced;
     uint64_t wakes; /* under the lock: times all sleepers were woken */
     struct part *parts;
     struct worker {
@@ -192,6 +192,7 @@ struct nuc_threads *nuc_threads_new(uint32_t threads, bool spin)
     pthread_mutex_init(&t->lock, NULL);
     pthread_cond_init(&t->start, NULL);
     pthread_cond_init(&t->done, NULL);
+    pthread_cond_init(&t->paced, NULL);
     for (; t->started < threads - 1; t->started++) {
         struct worker *w = &t->workers[t->started];
         *w = (struct worker){.all = t, .index = t->started + 1};
@@ -222,6 +223,7 @@ void nuc_threads_free(struct nuc_threads *t)
         pthread_join(t->workers[i].id, NULL);
     pthread_cond_destroy(&t->start);
     pthread_cond_destroy(&t->done);
+    pthread_cond_destroy(&t->paced);
     pthread_mutex_destroy(&t->lock);
     free(t);
 }
@@ -290,4 +292,38 @@ void nuc_threads_run(struct nuc_threads *t, nuc_thread_work work, void *arg, int
         t->alone = ALONE;
         t->asked = BURST;
     }
+}
+
+/* ---- one piece behind the other ---- */
+
+void nuc_pace_reach(struct nuc_threads *t, struct nuc_pace *p, uint32_t step)
+{
+    atomic_store(&p->step, step);
+    /* Who is about to sleep looks at the step after it says what it wants: one of the two sees the other. */
+    uint32_t wanted = atomic_load(&p->wanted);
+    if (wanted == 0 || step < wanted)
+        return;
+    pthread_mutex_lock(&t->lock);
+    pthread_cond_broadcast(&t->paced);
+    pthread_mutex_unlock(&t->lock);
+}
+
+void nuc_pace_await(struct nuc_threads *t, struct nuc_pace *p, uint32_t step)
+{
+    if (atomic_load_explicit(&p->step, memory_order_acquire) >= step)
+        return;
+    int64_t until = now() + t->spin;
+    do {
+        for (int i = 0; i < SPIN_PAUSES; i++) {
+            if (atomic_load_explicit(&p->step, memory_order_acquire) >= step)
+                return;
+            relax();
+        }
+    } while (now() < until);
+    pthread_mutex_lock(&t->lock);
+    atomic_store(&p->wanted, step);
+    while (atomic_load(&p->step) < step)
+        pthread_cond_wait(&t->paced, &t->lock);
+    atomic_store(&p->wanted, 0);
+    pthread_mutex_unlock(&t->lock);
 }

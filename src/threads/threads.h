@@ -5,6 +5,7 @@
 #ifndef NUC_THREADS_THREADS_H
 #define NUC_THREADS_THREADS_H
 
+#include <stdatomic.h>
 #include <stdbool.h>
 #include <stdint.h>
 
@@ -24,5 +25,15 @@ void nuc_threads_free(struct nuc_threads *t);
  * done. `t` may be NULL: one thread.
  */
 void nuc_threads_run(struct nuc_threads *t, nuc_thread_work work, void *arg, int64_t n, int64_t grain);
+
+/* How far a piece of that work is, for one other piece that follows it at a distance. Zeroed: it has not begun. */
+struct nuc_pace {
+    _Atomic uint32_t step;
+    _Atomic uint32_t wanted; /* by a thread that sleeps until then; 0: by none */
+};
+
+/* `t` may be NULL: nobody waits then, as the pieces are done one after the other. */
+void nuc_pace_reach(struct nuc_threads *t, struct nuc_pace *p, uint32_t step);
+void nuc_pace_await(struct nuc_threads *t, struct nuc_pace *p, uint32_t step);
 
 #endif

@@ -344,8 +344,10 @@ static void samples_are_kept_from_all(void **state)
     s->wanted = 5;
     for (uint32_t k = 0; k < 19; k++) {
         fill_with_noise(x, INPUT, 100 + k);
-        void **outputs = nuc_choice_keep(cx, s, e, (const void *const[]){x});
-        nuc_eval_run(e, (const void *const[]){x}, outputs);
+        struct nuc_choice_sample *kept = nuc_choice_keep(s) ? &s->kept[s->count - 1] : NULL;
+        if (kept != NULL)
+            nuc_choice_copy(cx, s, e, kept, (const void *const[]){x});
+        nuc_eval_run(e, (const void *const[]){x}, kept == NULL ? NULL : kept->outputs);
     }
     assert_int_equal(s->count, 5);
     for (uint32_t k = 0; k < 5; k++) {
@@ -354,6 +356,122 @@ static void samples_are_kept_from_all(void **state)
         assert_memory_equal(s->kept[k].inputs[0], x, sizeof x);
         assert_memory_equal(s->kept[k].outputs[0], out, sizeof out);
         assert_int_equal(s->kept[k].part, nuc_sample_part(4 * k));
+    }
+}
+
+enum { TOGETHER = 21, PIXELS = 24 * 24 };
+
+/* What is seen first and last of a sample has one range, which grows from sample to sample. */
+static struct nuc_calibration *observe_together(struct nuc_context *cx, unsigned threads, enum nuc_observe observer,
+                                                const float *bad)
+{
+    struct nuc_graph *g = graph_in(cx, "$w = parameter : float32[4, 4, 1, 1]; $x = input : float32[1, 4, 24, 24]\n"
+                                       "$c = aten.conv2d.default($x, $w); $a = aten.sigmoid.default($c)\n"
+                                       "$t = aten.tanh.default($a); $h = aten.conv2d.default($t, $w)\n"
+                                       "$s = aten.sigmoid.default($h); $d = aten.conv2d.default($s, $w)\n"
+                                       "$j = aten.cat.default([$c, $d], 1)");
+    float *w = nuc_alloc_array(cx, 16, sizeof *w);
+    const void *inputs[TOGETHER];
+    const void *const *samples[TOGETHER];
+    size_t *numbers = nuc_alloc_array(cx, TOGETHER, sizeof *numbers);
+
+    fill_with_noise(w, 16, 1);
+    bind(g, "w", w);
+    for (uint32_t k = 0; k < TOGETHER; k++) {
+        float *x = nuc_alloc_array(cx, 4 * PIXELS, sizeof *x);
+        fill_with_noise(x, 4 * PIXELS, 100 + k);
+        for (size_t i = 0; i < 4 * PIXELS; i++)
+            x[i] *= 1 + 0.37f * (float)(k % 7);
+        x[PIXELS] += bad[k % 8];
+        inputs[k] = x;
+        samples[k] = &inputs[k];
+        numbers[k] = 100 + k;
+    }
+    struct nuc_calibration *c = nuc_quantize_prepare(g, &(struct nuc_quantize_options){
+                                                            .threads = threads,
+                                                            .observer = observer,
+                                                            .accuracy = NUC_ACCURACY_DEFAULT,
+                                                            .bias_correction = true,
+                                                        });
+    nuc_quantize_name_samples(c, "together.npz", numbers);
+    nuc_quantize_samples(c, samples, TOGETHER);
+    return c;
+}
+
+/* Samples that run side by side are observed as if one ran after the other. */
+static void threads_observe_samples_in_order(void **state)
+{
+    static const enum nuc_observe observers[] = {NUC_OBSERVE_AUTO, NUC_OBSERVE_HISTOGRAM, NUC_OBSERVE_MOVING_AVERAGE};
+    static const float good[8] = {0};
+    struct nuc_context *cx = *state = nuc_context_new(NULL);
+
+    for (size_t i = 0; i < 4 * COUNT(observers); i++) {
+        struct nuc_calibration *one = observe_together(cx, 1, observers[i / 4], good),
+                               *many = observe_together(cx, 4, observers[i / 4], good);
+        for (size_t k = 0; k < nuc_quantize_n_observations(one); k++) {
+            struct nuc_observation a, b;
+            nuc_quantize_observation(one, k, &a);
+            nuc_quantize_observation(many, k, &b);
+            assert_int_equal(a.n, b.n);
+            assert_memory_equal(a.scale, b.scale, a.n * sizeof *a.scale);
+            assert_memory_equal(a.zero_point, b.zero_point, a.n * sizeof *a.zero_point);
+        }
+        assert_int_equal(one->samples->count, many->samples->count);
+        for (size_t k = 0; k < one->samples->count; k++)
+            assert_memory_equal(one->samples->kept[k].outputs[0], many->samples->kept[k].outputs[0],
+                                8 * PIXELS * sizeof(float));
+    }
+}
+
+static void observe_bad(struct nuc_context *cx, void *arg)
+{
+    static const float bad[8] = {[5] = NAN, [6] = NAN};
+
+    observe_together(cx, *(const unsigned *)arg, NUC_OBSERVE_AUTO, bad);
+}
+
+/* The first sample that is bad is named, whichever comes to it first. */
+static void threads_name_the_first_bad_sample(void **state)
+{
+    struct nuc_context *cx = *state = nuc_context_new(NULL);
+
+    for (unsigned threads = 1; threads < 5; threads++) {
+        assert_int_equal(nuc_try(cx, observe_bad, &threads), NUC_BAD_INPUT);
+        assert_non_null(strstr(cx->message, "sample 105 of together.npz"));
+    }
+}
+
+/* A token without a row in samples 10 and 11: whatever the threads, the first one is named and nobody waits for it. */
+static void observe_tokens(struct nuc_context *cx, void *arg)
+{
+    struct nuc_graph *g = graph_in(cx, "$w = parameter : float32[64, 256]; $t = input : int64[1, 64]\n"
+                                       "$e = aten.embedding.default($w, $t); $s = aten.sigmoid.default($e)");
+    float *w = nuc_alloc_array(cx, 64 * 256, sizeof *w);
+    const void *inputs[TOGETHER];
+    const void *const *samples[TOGETHER];
+
+    fill_with_noise(w, 64 * 256, 1);
+    bind(g, "w", w);
+    for (size_t k = 0; k < TOGETHER; k++) {
+        int64_t *tokens = nuc_alloc_array(cx, 64, sizeof *tokens);
+        tokens[9] = k == 10 || k == 11 ? 64 + (int64_t)k : (int64_t)k;
+        inputs[k] = tokens;
+        samples[k] = &inputs[k];
+    }
+    struct nuc_calibration *c = nuc_quantize_prepare(
+        g, &(struct nuc_quantize_options){.threads = *(const unsigned *)arg, .accuracy = NUC_ACCURACY_DEFAULT});
+    nuc_quantize_name_samples(c, "tokens.npz", NULL);
+    nuc_quantize_samples(c, samples, TOGETHER);
+}
+
+static void threads_name_the_first_refused_sample(void **state)
+{
+    struct nuc_context *cx = *state = nuc_context_new(NULL);
+
+    for (unsigned threads = 1; threads < 5; threads++) {
+        assert_int_equal(nuc_try(cx, observe_tokens, &threads), NUC_UNSUPPORTED);
+        assert_non_null(strstr(cx->message, "an index lies outside its dimension: float32[64, 256], int64[1, 64] of "
+                                            "0 to 74 in calibration sample 10 of tokens.npz"));
     }
 }
 
@@ -497,6 +615,9 @@ RUN_TESTS(cmocka_unit_test_teardown(bias_correction_takes_off_the_mean_error, fr
           cmocka_unit_test(folds_are_neighbours), cmocka_unit_test_teardown(few_samples_are_measured, free_context),
           cmocka_unit_test_teardown(outputs_are_measured, free_context),
           cmocka_unit_test_teardown(samples_are_kept_from_all, free_context),
+          cmocka_unit_test_teardown(threads_observe_samples_in_order, free_context),
+          cmocka_unit_test_teardown(threads_name_the_first_bad_sample, free_context),
+          cmocka_unit_test_teardown(threads_name_the_first_refused_sample, free_context),
           cmocka_unit_test(errors_fall_for_all_samples), cmocka_unit_test(sure_gains_are_never_given_up),
           cmocka_unit_test_teardown(a_range_is_chosen_by_its_effect, free_context),
           cmocka_unit_test_teardown(any_unit_is_as_good, free_context))

@@ -2,6 +2,7 @@
 #include "failing_memory.h"
 
 #include <fcntl.h>
+#include <math.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 
@@ -190,6 +191,41 @@ static void other_float_types_stand_for_float(void **state)
     free(brain);
     free(wide);
     nuc_compiler_free(c);
+}
+
+/* Whatever samples ran before one that is refused: the model has seen none of them. */
+static void a_calibration_that_failed_is_begun_anew(void **state)
+{
+    struct nuc_compiler *c = new_compiler();
+    struct nuc_array_info a = some_samples(c);
+    float *changed = malloc(a.bytes);
+    struct nuc_dataset *good, *bad;
+    struct nuc_observer_info seen[2];
+    struct nuc_model *m, *prepared, *quantized;
+
+    memcpy(changed, a.data, a.bytes);
+    for (size_t i = 0; i < a.bytes / sizeof *changed; i++)
+        changed[i] *= 3;
+    changed[a.bytes / sizeof *changed - 1] = NAN;
+    assert_int_equal(nuc_option_set(c, "threads", "2"), NUC_OK);
+    assert_int_equal(nuc_dataset_of_arrays(c, NULL, &a, 1, &good), NUC_OK);
+    a.data = changed;
+    assert_int_equal(nuc_dataset_of_arrays(c, "bad", &a, 1, &bad), NUC_OK);
+    for (int after = 0; after < 2; after++) {
+        assert_int_equal(nuc_model_open(c, MODEL, &m), NUC_OK);
+        assert_int_equal(nuc_prepare(m, &prepared), NUC_OK);
+        if (after != 0) {
+            assert_int_equal(nuc_calibrate(prepared, bad), NUC_BAD_INPUT);
+            assert_non_null(strstr(nuc_compiler_message(c), "sample 7 of bad"));
+            assert_int_equal(nuc_convert(prepared, &quantized), NUC_BAD_USAGE);
+            assert_non_null(strstr(nuc_compiler_message(c), "calibrate it again"));
+        }
+        assert_int_equal(nuc_calibrate(prepared, good), NUC_OK);
+        assert_int_equal(nuc_model_observer(prepared, 0, &seen[after]), NUC_OK);
+    }
+    assert_memory_equal(seen[0].scales, seen[1].scales, sizeof *seen[0].scales);
+    nuc_compiler_free(c);
+    free(changed);
 }
 
 static void reports_and_trials_take_data_in_memory(void **state)
@@ -387,5 +423,6 @@ static void readers_may_go_away(void **state)
 RUN_TESTS(cmocka_unit_test(memory_gives_the_bytes_of_files),
           cmocka_unit_test(averages_of_archives_are_the_same_from_files),
           cmocka_unit_test(other_float_types_stand_for_float), cmocka_unit_test(reports_and_trials_take_data_in_memory),
-          cmocka_unit_test(tuning_takes_data_in_memory), cmocka_unit_test(misuse_is_reported),
-          cmocka_unit_test(memory_may_run_out), cmocka_unit_test(readers_may_go_away))
+          cmocka_unit_test(a_calibration_that_failed_is_begun_anew), cmocka_unit_test(tuning_takes_data_in_memory),
+          cmocka_unit_test(misuse_is_reported), cmocka_unit_test(memory_may_run_out),
+          cmocka_unit_test(readers_may_go_away))

@@ -105,9 +105,8 @@ static void try(struct nuc_model *prepared, void *arg)
     for (size_t k = 0; k < t->out.n_samples; k++)
         t->out.error += t->out.errors[k] / (double)t->out.n_samples;
     m->calibration = fresh(m);
-    const void *const *sample;
-    for (size_t k = 0; (sample = nuc_kept_sample(observed, k)) != NULL; k++)
-        nuc_quantize_step(m->calibration, sample);
+    const void *const *samples[NUC_CHOICE_MOST];
+    nuc_quantize_steps(m->calibration, samples, nuc_kept_samples(observed, NUC_BOTH_PARTS, samples));
     struct nuc_settings settings = *m->settings;
     settings.places_well = true;
     m->settings = &settings;

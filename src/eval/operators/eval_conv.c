@@ -670,8 +670,10 @@ static void prepare(struct nuc_eval_call *c)
     size_t floats, arranged = !v->arranged && v->weight == NULL ? weights_of(v) : 0;
     if (!set_scratch(v) || !nuc_mul_size(v->room, nuc_pool_threads(c->pool), &floats) ||
         !nuc_add_size(floats, v->image, &floats) || !nuc_add_size(floats, arranged, &floats) ||
-        !nuc_mul_size(floats, sizeof(float), &c->scratch_size))
+        !nuc_mul_size(floats, sizeof(float), &floats))
         nuc_eval_fail(c, "the padded input is too large");
+    c->room_size = v->room * sizeof(float);
+    c->scratch_size = (v->image + arranged) * sizeof(float);
     c->state = v;
 }
 

@@ -79,7 +79,8 @@ static void finish_prepare(struct nuc_eval_call *c, struct matmul *m)
     m->order = nuc_matrix_order(m->b_k_stride == 1 && m->b_column_stride == m->k);
     m->gemm = nuc_gemm_select(m->order.fused, false);
     if (!nuc_eval_is_constant_in(c, m->b) || m->rows >= MANY_ROWS) {
-        if (!nuc_mul_size(nuc_pool_threads(c->pool) * NUC_TILE_COLUMNS * sizeof(float), m->k, &c->scratch_size))
+        c->room_size = m->k * NUC_TILE_COLUMNS * sizeof(float);
+        if (!nuc_mul_size(nuc_pool_threads(c->pool) * NUC_TILE_COLUMNS * sizeof(float), m->k, &(size_t){0}))
             nuc_eval_fail(c, "its rows are too long");
         return;
     }

@@ -4,7 +4,6 @@
 
 #include "quantize/ranges/histogram.h"
 
-#include "eval/eval_parallel.h"
 #include "host/clones.h"
 
 #define BINS NUC_HISTOGRAM_BINS
@@ -57,82 +56,11 @@ bool nuc_min_max(const float *x, size_t count, float *min, float *max)
     return nan[0] == 0;
 }
 
-/* ---- pieces of a tensor, on the threads that there are ---- */
-
-#define MOST_PIECES 2
-#define LARGE 16384 /* values that are worth a thread */
-
-/* Of an element, in multiply-accumulates. */
-#define PIECE_COST 8.0
-
-static size_t pieces_of(const struct nuc_seen_values *v)
-{
-    return v->pool != NULL && v->count >= LARGE ? MOST_PIECES : 1;
-}
-
-static size_t piece_begin(const struct nuc_seen_values *v, size_t piece)
-{
-    return v->count * piece / pieces_of(v);
-}
-
-static void for_pieces(const struct nuc_seen_values *v, nuc_parallel_fn fn, const void *arg)
-{
-    if (pieces_of(v) == 1)
-        fn(arg, (struct nuc_part){0, 1, 0});
-    else
-        nuc_parallel_for(v->pool, pieces_of(v), (double)v->count * PIECE_COST, fn, arg);
-}
-
-struct piece_range {
-    float min, max;
-    bool has_nan;
-};
-
-static void add_range(struct piece_range *r, const float *x, size_t count)
-{
-    float min, max;
-
-    r->has_nan |= !nuc_min_max(x, count, &min, &max);
-    r->min = min < r->min ? min : r->min;
-    r->max = max > r->max ? max : r->max;
-}
-
-static void set_range(struct nuc_seen_values *v, const struct piece_range *pieces)
-{
-    v->min = pieces[0].min;
-    v->max = pieces[0].max;
-    for (size_t i = 0; i < pieces_of(v); i++) {
-        v->min = pieces[i].min < v->min ? pieces[i].min : v->min;
-        v->max = pieces[i].max > v->max ? pieces[i].max : v->max;
-        v->has_nan |= pieces[i].has_nan;
-    }
-    v->has_range = true;
-}
-
-struct looking {
-    const struct nuc_seen_values *v;
-    struct piece_range *ranges; /* of each piece */
-};
-
-static void look(const void *arg, struct nuc_part part)
-{
-    const struct looking *l = arg;
-
-    for (size_t i = part.begin; i < part.end; i++) {
-        size_t begin = piece_begin(l->v, i);
-        l->ranges[i] = (struct piece_range){l->v->x[begin], l->v->x[begin], false};
-        add_range(&l->ranges[i], l->v->x + begin, piece_begin(l->v, i + 1) - begin);
-    }
-}
-
 bool nuc_seen_range(struct nuc_seen_values *v)
 {
-    struct piece_range ranges[MOST_PIECES];
-
-    if (!v->has_range) {
-        for_pieces(v, look, &(struct looking){v, ranges});
-        set_range(v, ranges);
-    }
+    if (!v->has_range)
+        v->has_nan = !nuc_min_max(v->x, v->count, &v->min, &v->max);
+    v->has_range = true;
     return !v->has_nan;
 }
 
@@ -170,21 +98,16 @@ NUC_CLONES static void bin_numbers(const float *x, size_t count, float lo, float
 
 struct counters {
     uint32_t tables[TABLES][BINS];
+    size_t used; /* where one of them is enough, the others are neither cleared nor summed up */
 };
 
-/* Values for which one of the tables is enough: the others are neither cleared nor summed up. */
-#define FEW ((size_t)BINS)
+#define FEW ((size_t)BINS) /* values for which it is */
 
-static size_t tables_of(const struct nuc_seen_values *v)
-{
-    return v->count < FEW ? 1 : TABLES;
-}
-
-static void count_block(struct counters *c, size_t tables, const int32_t *bin, size_t count)
+static void count_block(struct counters *c, const int32_t *bin, size_t count)
 {
     size_t i = 0;
 
-    for (; tables == TABLES && i + TABLES <= count; i += TABLES) {
+    for (; c->used == TABLES && i + TABLES <= count; i += TABLES) {
         for (size_t k = 0; k < TABLES; k++)
             c->tables[k][bin[i + k]]++;
     }
@@ -204,19 +127,8 @@ static size_t take_finite(const float *x, size_t count, float *out)
     return n;
 }
 
-struct counting {
-    const struct nuc_seen_values *v;
-    bool has_infinity;
-    float lo, width;
-    /* Of each piece. */
-    struct counters *counters;
-    struct piece_range *ranges;
-    /* Where the range of the values is not known yet: what it must not go beyond for the counters to mean anything. */
-    bool looks;
-    float min, max;
-};
-
-static void count_stretch(const struct counting *c, struct counters *to, const float *x, size_t count)
+/* Of values in [lo, lo + width]. */
+static void count_stretch(struct counters *c, bool has_infinity, float lo, float width, const float *x, size_t count)
 {
     int32_t bin[BLOCK];
     float finite[BLOCK];
@@ -224,48 +136,22 @@ static void count_stretch(const struct counting *c, struct counters *to, const f
     for (size_t i = 0; i < count; i += BLOCK) {
         const float *block = x + i;
         size_t n = count - i < BLOCK ? count - i : BLOCK;
-        if (c->has_infinity) {
+        if (has_infinity) {
             n = take_finite(block, n, finite);
             block = finite;
         }
-        bin_numbers(block, n, c->lo, c->width, bin);
-        count_block(to, tables_of(c->v), bin, n);
+        bin_numbers(block, n, lo, width, bin);
+        count_block(c, bin, n);
     }
 }
 
-/* Numbers do not depend on who counts which. */
-static void count_pieces(const void *arg, struct nuc_part part)
-{
-    const struct counting *c = arg;
-
-    for (size_t piece = part.begin; piece < part.end; piece++) {
-        size_t begin = piece_begin(c->v, piece), end = piece_begin(c->v, piece + 1);
-        struct counters *to = &c->counters[piece];
-        struct piece_range seen = {c->v->x[begin], c->v->x[begin], false}, *r = &c->ranges[piece];
-        bool inside = true;
-        memset(to->tables, 0, tables_of(c->v) * sizeof *to->tables);
-        for (size_t i = begin; i < end; i += STRETCH) {
-            size_t n = end - i < STRETCH ? end - i : STRETCH;
-            if (c->looks) {
-                add_range(&seen, c->v->x + i, n);
-                inside = inside && !seen.has_nan && seen.min >= c->min && seen.max <= c->max;
-            }
-            if (inside)
-                count_stretch(c, to, c->v->x + i, n);
-        }
-        if (c->looks)
-            *r = seen;
-    }
-}
-
-static void sum_counters(const struct counters *pieces, const struct nuc_seen_values *v, float counts[BINS])
+static void sum_counters(const struct counters *c, float counts[BINS])
 {
     uint32_t sums[BINS] = {0};
 
-    for (size_t k = 0; k < pieces_of(v) * tables_of(v); k++) {
-        const uint32_t *table = pieces[k / tables_of(v)].tables[k % tables_of(v)];
+    for (size_t k = 0; k < c->used; k++) {
         for (size_t b = 0; b < BINS; b++)
-            sums[b] += table[b];
+            sums[b] += c->tables[k][b];
     }
     for (size_t b = 0; b < BINS; b++)
         counts[b] = (float)sums[b];
@@ -408,12 +294,24 @@ static void join(const struct nuc_histogram *old, float min, float max, float co
     }
 }
 
-/* counts[b]: of values over [min, max]. False where they turn out to lie elsewhere: nothing is counted then. */
+/* The range of the values grows by some. */
+static void add_range(struct nuc_seen_values *v, const float *x, size_t count)
+{
+    float min, max;
+
+    v->has_nan |= !nuc_min_max(x, count, &min, &max);
+    v->min = min < v->min ? min : v->min;
+    v->max = max > v->max ? max : v->max;
+}
+
+/*
+ * counts[b]: of values over [min, max]. Where their range is not known yet, it is found on the way; false where they
+ * turn out to lie elsewhere: nothing is counted then.
+ */
 static bool count(struct nuc_seen_values *v, float min, float max, bool has_infinity, float counts[BINS])
 {
-    struct counters counters[MOST_PIECES];
-    struct piece_range ranges[MOST_PIECES];
-    bool looks = !v->has_range;
+    struct counters c;
+    bool looks = !v->has_range, inside = true;
     float lo = min, hi = max;
 
     /*
@@ -424,12 +322,23 @@ static bool count(struct nuc_seen_values *v, float min, float max, bool has_infi
         lo = (float)((double)lo - 1);
         hi = (float)((double)hi + 1);
     }
-    for_pieces(v, count_pieces, &(struct counting){v, has_infinity, lo, hi - lo, counters, ranges, looks, min, max});
+    c.used = v->count < FEW ? 1 : TABLES;
+    memset(c.tables, 0, c.used * sizeof *c.tables);
     if (looks)
-        set_range(v, ranges);
-    if (v->has_nan || (looks && (v->min < min || v->max > max)))
+        v->min = v->max = v->x[0];
+    for (size_t i = 0; i < v->count; i += STRETCH) {
+        size_t n = v->count - i < STRETCH ? v->count - i : STRETCH;
+        if (looks) {
+            add_range(v, v->x + i, n);
+            inside = inside && !v->has_nan && v->min >= min && v->max <= max;
+        }
+        if (inside)
+            count_stretch(&c, has_infinity, lo, hi - lo, v->x + i, n);
+    }
+    v->has_range = true;
+    if (v->has_nan || !inside)
         return false;
-    sum_counters(counters, v, counts);
+    sum_counters(&c, counts);
     return true;
 }
 

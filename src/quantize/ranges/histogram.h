@@ -18,13 +18,10 @@ struct nuc_histogram {
     float bins[NUC_HISTOGRAM_BINS];
 };
 
-struct nuc_pool;
-
 /* One tensor that several ask about. Its range is found once, when the first one asks. */
 struct nuc_seen_values {
     const float *x;
     size_t count;
-    struct nuc_pool *pool; /* NULL: no threads */
     bool has_range, has_nan;
     float min, max;
 };

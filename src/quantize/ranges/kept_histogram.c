@@ -30,15 +30,23 @@ static uint32_t mark_used(const struct nuc_histogram *h, uint64_t used[BINS / WO
     return count;
 }
 
-/* Geometric growth: what is outgrown stays in the arena. */
-static void make_room(struct nuc_context *cx, struct nuc_arena *arena, struct nuc_kept_histogram *kept)
+/* Geometric growth: what is outgrown stays in the arena. The bins there are stay. */
+static void make_room(struct nuc_context *cx, struct nuc_arena *arena, struct nuc_kept_histogram *kept, uint32_t count)
 {
-    uint32_t wanted = kept->count > 2 * kept->capacity ? kept->count : 2 * kept->capacity;
+    uint32_t wanted = count > 2 * kept->capacity ? count : 2 * kept->capacity;
+    const float *old = kept->bins;
 
-    if (kept->count <= kept->capacity)
+    if (count <= kept->capacity)
         return;
+    kept->bins = nuc_alloc_unset(cx, arena, (wanted < BINS ? wanted : BINS) * sizeof *kept->bins);
+    if (kept->capacity != 0)
+        memcpy(kept->bins, old, kept->capacity * sizeof *old);
     kept->capacity = wanted < BINS ? wanted : BINS;
-    kept->bins = nuc_alloc_in(cx, arena, kept->capacity * sizeof *kept->bins);
+}
+
+void nuc_histogram_reserve(struct nuc_context *cx, struct nuc_arena *arena, struct nuc_kept_histogram *kept)
+{
+    make_room(cx, arena, kept, BINS);
 }
 
 void nuc_histogram_keep(struct nuc_context *cx, struct nuc_arena *arena, struct nuc_kept_histogram *kept,
@@ -50,7 +58,7 @@ void nuc_histogram_keep(struct nuc_context *cx, struct nuc_arena *arena, struct 
     kept->min = h->min;
     kept->max = h->max;
     kept->count = mark_used(h, kept->used);
-    make_room(cx, arena, kept);
+    make_room(cx, arena, kept, kept->count);
     to = kept->bins;
     for (uint32_t w = 0; w < BINS / WORD; w++) {
         const float *bins = h->bins + w * WORD;

@@ -17,6 +17,9 @@ struct nuc_kept_histogram {
     uint64_t used[NUC_HISTOGRAM_BINS / 64]; /* bit i % 64 of word i / 64: bin i does */
 };
 
+/* Makes room in `arena` for any histogram, so that keeping one allocates nothing. */
+void nuc_histogram_reserve(struct nuc_context *cx, struct nuc_arena *arena, struct nuc_kept_histogram *kept);
+
 /* Makes `kept` hold `h`; what its bins need more lies in `arena`. */
 void nuc_histogram_keep(struct nuc_context *cx, struct nuc_arena *arena, struct nuc_kept_histogram *kept,
                         const struct nuc_histogram *h);

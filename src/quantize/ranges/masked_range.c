@@ -115,8 +115,7 @@ static void replace_losers(const struct rows *r, const float *x, float *to, bool
     }
 }
 
-/* A padding that never wins: its readers take the greatest of several values, of which others are of the input. */
-static bool is_never_greatest(const struct nuc_node *node)
+bool nuc_is_never_greatest(const struct nuc_node *node)
 {
     const struct nuc_arg *mode = nuc_arg_at(node, NUC_ARG(PAD, mode));
 
@@ -131,42 +130,45 @@ static bool is_never_greatest(const struct nuc_node *node)
     return node->n_users > 0;
 }
 
-const float *nuc_without_masked(struct nuc_graph *g, struct nuc_masked_range *m, const struct nuc_node *node,
-                                const float *x, bool hides)
+struct nuc_masked_rows nuc_masked_rows_of(struct nuc_graph *g, const struct nuc_node *node)
 {
-    const struct nuc_meta *meta = &node->vals[0];
-    size_t count = (size_t)nuc_elements(meta);
+    struct nuc_masked_rows m = {-1, false, false};
 
-    if (is_never_greatest(node))
-        return NULL;
-    bool is_float = count != 0 && meta->dtype == NUC_F32, smallest;
-    int64_t ranked = is_float && nuc_is_call(node) ? nuc_ranked_dim(g, node, &smallest) : -1;
-    int64_t dim = ranked >= 0 ? ranked : is_float && is_masked(node) ? nuc_softmax_dim(g, node) : -1;
-    if (dim < 0)
-        return x;
-    struct rows r = {count / (size_t)meta->sizes[dim], (size_t)meta->sizes[dim], 1};
-    for (uint32_t i = (uint32_t)dim + 1; i < meta->rank; i++)
-        r.step *= (size_t)meta->sizes[i];
-    if (ranked < 0 && !hides && !has_masked(&r, x))
-        return x;
-    m->values = nuc_grow(g->cx, m->values, &m->capacity, count, sizeof *m->values);
-    if (ranked >= 0)
-        replace_losers(&r, x, m->values, smallest);
-    else
-        replace_masked(&r, x, m->values, hides);
-    return m->values;
+    if (node->n_vals == 0 || node->vals[0].dtype != NUC_F32 || nuc_elements(&node->vals[0]) == 0)
+        return m;
+    m.dim = nuc_is_call(node) ? nuc_ranked_dim(g, node, &m.smallest) : -1;
+    m.ranked = m.dim >= 0;
+    if (!m.ranked && is_masked(node))
+        m.dim = nuc_softmax_dim(g, node);
+    return m;
 }
 
-const float *nuc_mask_biases(struct nuc_context *cx, struct nuc_masked_range *m, const float *x, size_t count,
-                             bool *hides)
+const float *nuc_without_masked(const struct nuc_masked_rows *m, const struct nuc_meta *meta, const float *x,
+                                bool hides, float *copy)
+{
+    if (m->dim < 0)
+        return x;
+    const size_t columns = (size_t)meta->sizes[m->dim];
+    struct rows r = {(size_t)nuc_elements(meta) / columns, columns, 1};
+    for (uint32_t i = (uint32_t)m->dim + 1; i < meta->rank; i++)
+        r.step *= (size_t)meta->sizes[i];
+    if (!m->ranked && !hides && !has_masked(&r, x))
+        return x;
+    if (m->ranked)
+        replace_losers(&r, x, copy, m->smallest);
+    else
+        replace_masked(&r, x, copy, hides);
+    return copy;
+}
+
+const float *nuc_mask_biases(const float *x, size_t count, float *copy, bool *hides)
 {
     *hides = false;
     for (size_t i = 0; i < count && !*hides; i++)
         *hides = x[i] <= NUC_FAR;
     if (!*hides)
         return x;
-    m->values = nuc_grow(cx, m->values, &m->capacity, count, sizeof *m->values);
     for (size_t i = 0; i < count; i++)
-        m->values[i] = x[i] <= NUC_FAR ? 0.0f : x[i];
-    return m->values;
+        copy[i] = x[i] <= NUC_FAR ? 0.0f : x[i];
+    return copy;
 }

@@ -109,6 +109,27 @@ static bool are_whole(const float *x, size_t count)
     return true;
 }
 
+size_t nuc_observer_room(const struct nuc_observer *o)
+{
+    bool keeps = o->spec.kind == NUC_QSPEC_OBSERVED && nuc_observer_counts(o) && !o->whole;
+
+    return keeps ? (o->parts != NULL ? 2u : 1u) * NUC_HISTOGRAM_BINS * sizeof(float) : 0;
+}
+
+void nuc_observer_reserve(struct nuc_context *cx, struct nuc_observer *o, uint32_t count)
+{
+    if (o->spec.kind != NUC_QSPEC_OBSERVED)
+        return;
+    nuc_extremes_reserve(cx, &o->extremes, count);
+    for (unsigned part = 0; part < 2 && o->parts != NULL; part++) {
+        nuc_extremes_reserve(cx, &o->parts[part].extremes, count);
+        if (!o->whole)
+            nuc_histogram_reserve(cx, o->arena, &o->parts[part].histogram);
+    }
+    if (o->histogram != NULL && !o->whole)
+        nuc_histogram_reserve(cx, o->arena, o->histogram);
+}
+
 bool nuc_observer_see(struct nuc_context *cx, struct nuc_observer *o, const struct nuc_meta *meta,
                       struct nuc_seen_values *values)
 {

@@ -55,6 +55,12 @@ struct nuc_observer *nuc_observer_new(struct nuc_context *cx, const struct nuc_q
 /* AUTO, which has seen nothing yet, is to keep two halves of the samples apart. Others stay as they are. */
 void nuc_observer_divide(struct nuc_context *cx, struct nuc_observer *o);
 
+/* Makes room for `count` samples more: seeing them allocates nothing, where all channels are one. */
+void nuc_observer_reserve(struct nuc_context *cx, struct nuc_observer *o, uint32_t count);
+
+/* Bytes that this takes for histograms, which are smaller while they have few bins. */
+size_t nuc_observer_room(const struct nuc_observer *o);
+
 /*
  * Shows a float32 tensor of that meta to an observer; data in logical order. Returns false when it holds a NaN, which
  * has no place in a range, or, where the whole range counts, an infinity.

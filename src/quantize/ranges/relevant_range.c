@@ -98,12 +98,10 @@ NUC_CLONES static void clip_all(struct nuc_range range, const float *x, size_t c
         out[i] = x[i] < range.min ? range.min : x[i] > range.max ? range.max : x[i];
 }
 
-const float *nuc_clip(struct nuc_context *cx, struct nuc_clipped *copy, struct nuc_range range, const float *x,
-                      size_t count)
+const float *nuc_clip(struct nuc_range range, const float *x, size_t count, float *copy)
 {
-    if ((isinf(range.min) && isinf(range.max)) || all_inside(range, x, count))
+    if (all_inside(range, x, count))
         return x;
-    copy->values = nuc_grow(cx, copy->values, &copy->capacity, count, sizeof *copy->values);
-    clip_all(range, x, count, copy->values);
-    return copy->values;
+    clip_all(range, x, count, copy);
+    return copy;
 }

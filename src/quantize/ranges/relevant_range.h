@@ -25,13 +25,7 @@ bool nuc_commutes_with_clamp(const struct nuc_node *node);
 
 #define NUC_CLAMPS NUC_OPS(NUC_OP_RELU, NUC_OP_RELU6, NUC_OP_HARDTANH, NUC_OP_CLAMP)
 
-struct nuc_clipped {
-    float *values; /* of the last copy */
-    size_t capacity;
-};
-
-/* `x` itself, or a copy that lasts until the next call in which nothing is outside of the range. */
-const float *nuc_clip(struct nuc_context *cx, struct nuc_clipped *copy, struct nuc_range range, const float *x,
-                      size_t count);
+/* `x` itself, or `copy`, which has room for as much, in which nothing is outside of the range. */
+const float *nuc_clip(struct nuc_range range, const float *x, size_t count, float *copy);
 
 #endif

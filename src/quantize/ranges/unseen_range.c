@@ -13,6 +13,15 @@ void nuc_join_ranges(struct nuc_range *a, struct nuc_range b)
     a->max = b.max > a->max ? b.max : a->max;
 }
 
+void nuc_extremes_reserve(struct nuc_context *cx, struct nuc_extremes *e, uint32_t count)
+{
+    const size_t needed = (size_t)e->n_samples + count;
+
+    e->sample = nuc_grow(cx, e->sample, &e->sample_capacity, needed, sizeof *e->sample);
+    e->min = nuc_grow(cx, e->min, &e->min_capacity, needed, sizeof *e->min);
+    e->max = nuc_grow(cx, e->max, &e->max_capacity, needed, sizeof *e->max);
+}
+
 void nuc_extremes_add(struct nuc_context *cx, struct nuc_extremes *e, uint32_t sample, struct nuc_range seen,
                       struct nuc_range bounds, size_t count)
 {
@@ -20,9 +29,7 @@ void nuc_extremes_add(struct nuc_context *cx, struct nuc_extremes *e, uint32_t s
         e->bounds = bounds;
     nuc_join_ranges(&e->bounds, bounds);
     if (e->n_samples == 0 || e->sample[e->n_samples - 1] != sample) {
-        e->sample = nuc_grow(cx, e->sample, &e->sample_capacity, e->n_samples + 1, sizeof *e->sample);
-        e->min = nuc_grow(cx, e->min, &e->min_capacity, e->n_samples + 1, sizeof *e->min);
-        e->max = nuc_grow(cx, e->max, &e->max_capacity, e->n_samples + 1, sizeof *e->max);
+        nuc_extremes_reserve(cx, e, 1);
         e->min[e->n_samples] = seen.min;
         e->max[e->n_samples] = seen.max;
         e->sample[e->n_samples++] = sample;

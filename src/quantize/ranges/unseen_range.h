@@ -25,6 +25,9 @@ struct nuc_extremes {
     size_t n_values; /* of the last sample */
 };
 
+/* Makes room for `count` samples more, so that adding them allocates nothing. */
+void nuc_extremes_reserve(struct nuc_context *cx, struct nuc_extremes *e, uint32_t count);
+
 /* Adds a tensor of `count` finite values within `bounds` to sample `sample`, the samples in ascending order. */
 void nuc_extremes_add(struct nuc_context *cx, struct nuc_extremes *e, uint32_t sample, struct nuc_range seen,
                       struct nuc_range bounds, size_t count);

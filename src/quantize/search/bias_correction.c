@@ -85,15 +85,6 @@ struct nuc_input_means *nuc_input_means_new(struct nuc_graph *g)
 /* Each sum in its order; several at a time, as each has to wait for its last addition. */
 enum { SIDE_BY_SIDE = 8, SUMS = 64 * SIDE_BY_SIDE };
 
-/* Of what nuc_parallel_for() counts. */
-#define SUM_COST 4.0
-
-struct slices {
-    const float *x;
-    size_t inner, count;
-    double *sums; /* by slice */
-};
-
 static void sum_eight(const float *x, size_t inner, double sums[SIDE_BY_SIDE])
 {
     double a = 0, b = 0, c = 0, d = 0, e = 0, f = 0, g = 0, h = 0;
@@ -111,18 +102,17 @@ static void sum_eight(const float *x, size_t inner, double sums[SIDE_BY_SIDE])
     memcpy(sums, (const double[SIDE_BY_SIDE]){a, b, c, d, e, f, g, h}, SIDE_BY_SIDE * sizeof *sums);
 }
 
-/* The items are eight slices, the last of them what is left. */
-static void sum_slices(const void *arg, struct nuc_part part)
+/* Of `count` slices. */
+static void sum_slices(const float *x, size_t inner, size_t count, double *sums)
 {
-    const struct slices *s = arg;
-    size_t i = part.begin * SIDE_BY_SIDE, end = part.end * SIDE_BY_SIDE < s->count ? part.end * SIDE_BY_SIDE : s->count;
+    size_t i = 0;
 
-    for (; end - i >= SIDE_BY_SIDE; i += SIDE_BY_SIDE)
-        sum_eight(s->x + i * s->inner, s->inner, s->sums + i);
-    for (; i < end; i++) {
-        s->sums[i] = 0;
-        for (size_t k = 0; k < s->inner; k++)
-            s->sums[i] += (double)s->x[i * s->inner + k];
+    for (; count - i >= SIDE_BY_SIDE; i += SIDE_BY_SIDE)
+        sum_eight(x + i * inner, inner, sums + i);
+    for (; i < count; i++) {
+        sums[i] = 0;
+        for (size_t k = 0; k < inner; k++)
+            sums[i] += (double)x[i * inner + k];
     }
 }
 
@@ -154,8 +144,8 @@ NUC_CLONES static void add_row(double *restrict sum, const float *restrict x, si
         sum[i] += (double)x[i];
 }
 
-void nuc_input_means_see(struct nuc_input_means *m, struct nuc_pool *pool, size_t number, const struct nuc_node *node,
-                         const float *x, size_t count)
+void nuc_input_means_see(struct nuc_input_means *m, size_t number, const struct nuc_node *node, const float *x,
+                         size_t count)
 {
     struct means *means = m->by_id[node->id];
 
@@ -176,8 +166,7 @@ void nuc_input_means_see(struct nuc_input_means *m, struct nuc_pool *pool, size_
     }
     for (size_t first = 0; first < slices; first += SUMS) {
         size_t n = slices - first < SUMS ? slices - first : SUMS;
-        nuc_parallel_for(pool, (n + SIDE_BY_SIDE - 1) / SIDE_BY_SIDE, (double)(n * inner) * SUM_COST, sum_slices,
-                         &(struct slices){x + first * inner, inner, n, sums});
+        sum_slices(x + first * inner, inner, n, sums);
         for (size_t i = 0; i < n; i++)
             means->sum[at][(first + i) % means->channels] += sums[i];
     }

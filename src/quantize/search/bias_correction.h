@@ -21,10 +21,10 @@ bool nuc_input_means_want(const struct nuc_input_means *m, const struct nuc_node
 
 /*
  * A value of the float graph, in logical order; to be called for every wanted one of every sample, which has that
- * number of those so far. The sums do not depend on the threads of the pool.
+ * number of those so far.
  */
-void nuc_input_means_see(struct nuc_input_means *m, struct nuc_pool *pool, size_t number, const struct nuc_node *node,
-                         const float *x, size_t count);
+void nuc_input_means_see(struct nuc_input_means *m, size_t number, const struct nuc_node *node, const float *x,
+                         size_t count);
 
 /*
  * The bias of every layer as it is best quantized: by id of the constant, NULL for all other nodes. Weight parameters

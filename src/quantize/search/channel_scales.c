@@ -8,6 +8,7 @@
 #include "quantize/calibration.h"
 #include "quantize/layers.h"
 #include "quantize/ranges/relevant_range.h"
+#include "quantize/search/choice_samples.h"
 
 /* Mean of the factors that is worth the products: steps of half the size. */
 #define WORTHWHILE 0.5
@@ -245,7 +246,7 @@ static void divide(struct nuc_graph *g, struct nuc_node *constant, const struct 
 void nuc_scale_channels(struct nuc_graph *g, const struct nuc_calibration *observed)
 {
     struct scaling s = {.g = g};
-    const void *const *inputs;
+    const void *const *samples[NUC_CHOICE_MOST];
 
     find_layers(&s);
     if (s.count == 0)
@@ -253,8 +254,9 @@ void nuc_scale_channels(struct nuc_graph *g, const struct nuc_calibration *obser
     struct nuc_sub_arena *memory = nuc_enter_sub_arena(g->cx);
     struct nuc_evaluator *e = nuc_eval_new(g, observed->threads);
     nuc_eval_observe(e, observe, &s);
-    for (size_t k = 0; (inputs = nuc_kept_sample(observed, k)) != NULL; k++)
-        nuc_eval_run(e, inputs, NULL);
+    const size_t count = nuc_kept_samples(observed, NUC_BOTH_PARTS, samples);
+    for (size_t k = 0; k < count; k++)
+        nuc_eval_run(e, samples[k], NULL);
     nuc_leave_sub_arena(g->cx, memory);
     nuc_free_sub_arena(memory);
     for (uint32_t i = 0; i < s.count; i++) {

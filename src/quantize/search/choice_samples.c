@@ -185,40 +185,56 @@ static void thin_out(struct nuc_choice_samples *s)
     s->stride *= 2;
 }
 
-void **nuc_choice_keep(struct nuc_context *cx, struct nuc_choice_samples *s, const struct nuc_evaluator *e,
-                       const void *const *inputs)
+bool nuc_choice_keep(struct nuc_choice_samples *s)
 {
     size_t number = s->seen++;
 
     if (s->count == s->wanted && number % (2 * s->stride) == 0)
         thin_out(s);
     if (s->count == s->wanted || number % s->stride != 0)
-        return NULL;
+        return false;
     struct nuc_choice_sample *k = &s->kept[s->count++];
-    if (k->outputs == NULL) {
-        s->n_inputs = nuc_eval_n_inputs(e);
-        s->n_outputs = nuc_eval_n_outputs(e);
-        k->inputs = nuc_alloc_array(cx, s->n_inputs, sizeof(void *));
-        k->outputs = nuc_alloc_array(cx, s->n_outputs, sizeof(void *));
-        for (size_t i = 0; i < s->n_inputs; i++)
-            k->inputs[i] = nuc_alloc(cx, nuc_bytes(&nuc_eval_input(e, i)->vals[0]));
-        for (size_t i = 0; i < s->n_outputs; i++)
-            k->outputs[i] = nuc_alloc(cx, nuc_bytes(&nuc_eval_output(e, i)->vals[0]));
-        k->values = nuc_alloc_array(cx, s->n_scores, sizeof(float *));
-        for (size_t i = 0; i < s->n_scores; i++)
-            k->values[i] = nuc_alloc(cx, nuc_bytes(&s->scores[i].node->vals[0]));
-    }
-    for (size_t i = 0; i < s->n_inputs; i++)
-        memcpy(k->inputs[i], inputs[i], nuc_bytes(&nuc_eval_input(e, i)->vals[0]));
     k->part = nuc_sample_part(number);
     k->number = number;
-    return k->outputs;
+    return true;
 }
 
-void nuc_choice_see(struct nuc_choice_samples *s, const struct nuc_node *node, const void *data)
+static void make_room(struct nuc_context *cx, struct nuc_choice_samples *s, const struct nuc_evaluator *e,
+                      struct nuc_choice_sample *k)
+{
+    s->n_inputs = nuc_eval_n_inputs(e);
+    s->n_outputs = nuc_eval_n_outputs(e);
+    k->inputs = nuc_alloc_array(cx, s->n_inputs, sizeof(void *));
+    k->outputs = nuc_alloc_array(cx, s->n_outputs, sizeof(void *));
+    for (size_t i = 0; i < s->n_inputs; i++)
+        k->inputs[i] = nuc_alloc(cx, nuc_bytes(&nuc_eval_input(e, i)->vals[0]));
+    for (size_t i = 0; i < s->n_outputs; i++)
+        k->outputs[i] = nuc_alloc(cx, nuc_bytes(&nuc_eval_output(e, i)->vals[0]));
+    k->values = nuc_alloc_array(cx, s->n_scores, sizeof(float *));
+    for (size_t i = 0; i < s->n_scores; i++)
+        k->values[i] = nuc_alloc(cx, nuc_bytes(&s->scores[i].node->vals[0]));
+}
+
+void nuc_choice_copy(struct nuc_context *cx, struct nuc_choice_samples *s, const struct nuc_evaluator *e,
+                     struct nuc_choice_sample *kept, const void *const *inputs)
+{
+    if (kept->outputs == NULL)
+        make_room(cx, s, e, kept);
+    for (size_t i = 0; i < s->n_inputs; i++)
+        memcpy(kept->inputs[i], inputs[i], nuc_bytes(&nuc_eval_input(e, i)->vals[0]));
+}
+
+void nuc_choice_see_outputs(struct nuc_choice_sample *kept, const struct nuc_evaluator *e)
+{
+    for (size_t i = 0; i < nuc_eval_n_outputs(e); i++)
+        memcpy(kept->outputs[i], nuc_eval_result_data(e, i), nuc_bytes(&nuc_eval_output(e, i)->vals[0]));
+}
+
+void nuc_choice_see(const struct nuc_choice_samples *s, struct nuc_choice_sample *kept, const struct nuc_node *node,
+                    const void *data)
 {
     for (size_t i = 0; i < s->n_scores; i++) {
         if (s->scores[i].node == node)
-            memcpy(s->kept[s->count - 1].values[i], data, nuc_bytes(&node->vals[0]));
+            memcpy(kept->values[i], data, nuc_bytes(&node->vals[0]));
     }
 }

@@ -82,14 +82,18 @@ double nuc_run_cost(const struct nuc_graph *g);
 /* Room for as many samples as a graph of that nuc_run_cost() makes cheap, 8 at least. */
 struct nuc_choice_samples *nuc_choice_samples_new(struct nuc_graph *g, double cost);
 
-/*
- * Keeps copies of the inputs of one more sample, or not. Returns memory for its outputs, which nuc_eval_run() fills;
- * NULL: it is not kept.
- */
-void **nuc_choice_keep(struct nuc_context *cx, struct nuc_choice_samples *s, const struct nuc_evaluator *e,
-                       const void *const *inputs);
+/* Whether one more sample is kept, for as long as later ones do not take its place. */
+bool nuc_choice_keep(struct nuc_choice_samples *s);
 
-/* While the last sample that is kept runs: the values of a node, which may be a score's. */
-void nuc_choice_see(struct nuc_choice_samples *s, const struct nuc_node *node, const void *data);
+/* After that was asked for all samples that run at the same time: makes room for one that is kept, with its inputs. */
+void nuc_choice_copy(struct nuc_context *cx, struct nuc_choice_samples *s, const struct nuc_evaluator *e,
+                     struct nuc_choice_sample *kept, const void *const *inputs);
+
+/* While it runs: the values of a node, which may be a score's. */
+void nuc_choice_see(const struct nuc_choice_samples *s, struct nuc_choice_sample *kept, const struct nuc_node *node,
+                    const void *data);
+
+/* After it has run. */
+void nuc_choice_see_outputs(struct nuc_choice_sample *kept, const struct nuc_evaluator *e);
 
 #endif

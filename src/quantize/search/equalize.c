@@ -3,7 +3,6 @@
 #include <math.h>
 #include <string.h>
 
-#include "eval/eval_parallel.h"
 #include "host/clones.h"
 #include "quantize/layers.h"
 #include "quantize/search/channel_factors.h"
@@ -34,8 +33,8 @@ struct seen {
     double power; /* sum of the mean squares */
 };
 
-/* What one sample shows, by label. */
-struct glances {
+/* What one sample shows of one value, by label. */
+struct nuc_glances {
     float *above, *below;
     double *power;
 };
@@ -53,7 +52,7 @@ struct nuc_equalizer {
     const struct nuc_channel_labels *
         *labels;                  /* by node id: of values that are seen, one where none can have a factor; NULL */
     struct seen **seen[2];        /* by part and node id: of each label */
-    struct glances glances;       /* room for those of one value */
+    size_t most_labels;           /* of a value */
     struct weight_facts *weights; /* by layer; NULL: not looked at yet */
     double *exponents[NUC_BOTH_PARTS + 1]; /* by part and label: logarithm of the factor */
     const struct nuc_data **own_data;      /* by node id: of constants before they were changed */
@@ -92,6 +91,17 @@ static bool is_seen(const struct nuc_calibration *c, const struct nuc_node *n)
     return c->observed[n->id].output != NUC_NO_GROUP || c->observed[n->id].n_edges != 0;
 }
 
+struct nuc_glances *nuc_glances_new(const struct nuc_equalizer *e)
+{
+    struct nuc_context *cx = e->g->cx;
+    struct nuc_glances *g = nuc_alloc(cx, sizeof *g);
+
+    *g = (struct nuc_glances){nuc_alloc_array(cx, e->most_labels, sizeof *g->above),
+                              nuc_alloc_array(cx, e->most_labels, sizeof *g->below),
+                              nuc_alloc_array(cx, e->most_labels, sizeof *g->power)};
+    return g;
+}
+
 struct nuc_equalizer *nuc_equalizer_new(const struct nuc_calibration *c)
 {
     struct nuc_context *cx = c->g->cx;
@@ -121,13 +131,12 @@ struct nuc_equalizer *nuc_equalizer_new(const struct nuc_calibration *c)
     }
     for (unsigned part = 0; part <= NUC_BOTH_PARTS; part++)
         e->exponents[part] = nuc_alloc_array(cx, e->channels->sets->count, sizeof *e->exponents[part]);
-    e->glances = (struct glances){nuc_alloc_array(cx, most, sizeof *e->glances.above),
-                                  nuc_alloc_array(cx, most, sizeof *e->glances.below),
-                                  nuc_alloc_array(cx, most, sizeof *e->glances.power)};
+    e->most_labels = most;
+    struct nuc_glances *room = nuc_glances_new(e);
     e->own_data = nuc_alloc_array(cx, c->g->next_id, sizeof *e->own_data);
     for (struct nuc_node *n = c->g->first; n != NULL; n = n->next) {
         for (unsigned part = 0; part < 2 && e->labels[n->id] != NULL && nuc_is_static(n); part++)
-            nuc_equalizer_see(e, part, n, nuc_const_contiguous(c->g, n), (size_t)nuc_elements(&n->vals[0]));
+            nuc_equalizer_see(e, room, part, n, nuc_const_contiguous(c->g, n), (size_t)nuc_elements(&n->vals[0]));
     }
     return e;
 }
@@ -176,7 +185,7 @@ NUC_CLONES static void look_at_row(const float *x, size_t count, float *restrict
     }
 }
 
-static void look(const struct glances *s, size_t label, const float *x, size_t count)
+static void look(const struct nuc_glances *s, size_t label, const float *x, size_t count)
 {
     float above[LANES] = {0}, below[LANES] = {0}, last[LANES] = {0};
 
@@ -209,28 +218,9 @@ static void note(struct ends *e, float value)
     e->most = value > e->most ? value : e->most;
 }
 
-/* Values in runs, each of the elements of one label. */
-struct runs {
-    const float *x;
-    size_t length;
-    const struct glances *glances;
-};
-
-static void look_at_runs(const void *arg, struct nuc_part part)
-{
-    const struct runs *r = arg;
-
-    for (size_t i = part.begin; i < part.end; i++)
-        look(r->glances, i, r->x + i * r->length, r->length);
-}
-
-/* Of what nuc_parallel_for() counts. */
-#define LOOK_COST 2.0
-
-static void glance_at(const struct nuc_equalizer *e, const struct nuc_channel_labels *l, const struct nuc_meta *m,
+static void glance_at(const struct nuc_glances *g, const struct nuc_channel_labels *l, const struct nuc_meta *m,
                       const float *x, size_t count)
 {
-    const struct glances *g = &e->glances;
     int64_t index[NUC_MAX_RANK] = {0};
     uint32_t outer = m->rank;
     size_t run = 1, row;
@@ -240,10 +230,6 @@ static void glance_at(const struct nuc_equalizer *e, const struct nuc_channel_la
     memset(g->power, 0, l->count * sizeof *g->power);
     while (outer > 0 && l->sizes[outer - 1] == 1)
         run *= (size_t)m->sizes[--outer];
-    if (count == run * l->count && e->c->pool != NULL) {
-        nuc_parallel_for(e->c->pool, l->count, (double)count * LOOK_COST, look_at_runs, &(struct runs){x, run, g});
-        return;
-    }
     /* Labels along the last dimension that they vary with follow each other. */
     row = outer == 0 ? 1 : (size_t)m->sizes[--outer];
     for (size_t i = 0; i < count; i += row * run) {
@@ -257,19 +243,19 @@ static void glance_at(const struct nuc_equalizer *e, const struct nuc_channel_la
     }
 }
 
-void nuc_equalizer_see(struct nuc_equalizer *e, unsigned part, const struct nuc_node *node, const float *x,
-                       size_t count)
+void nuc_equalizer_see(struct nuc_equalizer *e, const struct nuc_glances *room, unsigned part,
+                       const struct nuc_node *node, const float *x, size_t count)
 {
     const struct nuc_channel_labels *l = e->labels[node->id];
 
     if (l == NULL || count == 0 || node->vals[0].dtype != NUC_F32)
         return;
-    glance_at(e, l, &node->vals[0], x, count);
+    glance_at(room, l, &node->vals[0], x, count);
     for (size_t i = 0; i < l->count; i++) {
         struct seen *s = &e->seen[part][node->id][i];
-        note(&s->above, e->glances.above[i]);
-        note(&s->below, e->glances.below[i]);
-        s->power += e->glances.power[i] * (double)l->count / (double)count;
+        note(&s->above, room->above[i]);
+        note(&s->below, room->below[i]);
+        s->power += room->power[i] * (double)l->count / (double)count;
         s->n_samples++;
     }
 }

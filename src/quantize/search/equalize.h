@@ -19,9 +19,13 @@ struct nuc_equalizer;
 /* For a prepared calibration, which says what is quantized together. NULL: no channel could be scaled. */
 struct nuc_equalizer *nuc_equalizer_new(const struct nuc_calibration *c);
 
+/* Room for what is seen of a value, of its own for each thread. */
+struct nuc_glances;
+struct nuc_glances *nuc_glances_new(const struct nuc_equalizer *e);
+
 /* A value of the float graph, in logical order; to be called for the values of samples of `part` (choice_samples.h). */
-void nuc_equalizer_see(struct nuc_equalizer *e, unsigned part, const struct nuc_node *node, const float *x,
-                       size_t count);
+void nuc_equalizer_see(struct nuc_equalizer *e, const struct nuc_glances *room, unsigned part,
+                       const struct nuc_node *node, const float *x, size_t count);
 
 /*
  * Finds factors from what the samples of a part, or NUC_BOTH_PARTS, showed. Returns the decibels by which the estimated
