@@ -84,6 +84,7 @@ bool nuc_cm_lower_add(struct nuc_cm *c, struct nuc_node *node)
 struct side {
     struct nuc_cm_value value;
     double number;
+    struct nuc_meta shape; /* of the number: its rank may be that of the result */
 };
 
 static bool read_side(struct nuc_cm *c, const struct nuc_node *node, uint32_t index, struct side *s)
@@ -96,6 +97,7 @@ static bool read_side(struct nuc_cm *c, const struct nuc_node *node, uint32_t in
         return false;
     s->value.node = NULL;
     s->number = (double)*(const float *)nuc_const_contiguous(c->g, arg);
+    s->shape = arg->vals[0];
     return true;
 }
 
@@ -105,7 +107,7 @@ static struct nuc_node *side_value(struct nuc_cm *c, const struct side *s, const
 {
     if (s->value.node == NULL) {
         int16_t number = (int16_t)nuc_cm_quantize(&out->params, s->number); /* the first byte is that of an int8 */
-        return nuc_cm_constant(c, out->value, "_number", out->params.dtype, NULL, 0,
+        return nuc_cm_constant(c, out->value, "_number", out->params.dtype, s->shape.sizes, s->shape.rank,
                                nuc_copy(c->g->cx, &number, sizeof number));
     }
     struct nuc_node *value = nuc_cm_requantize(c, &s->value, &out->params, before);
