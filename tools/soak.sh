@@ -69,7 +69,7 @@ part_fault() {
 
 # A build of its own, of the parts with threads: simulator, evaluator, calibration, several compilers at once.
 part_tsan() {
-    tests="threads vector shared_loops eval eval_layers quantize faults driver"
+    tests="threads vector shared_loops eval eval_ops quantize accuracy faults driver"
     cmake --preset tsan -DBUILD_TESTING=ON &&
         cmake --build build/tsan --target nucleon $(printf 'test_%s ' $tests) || return
     build=$root/build/tsan
