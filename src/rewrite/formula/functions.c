@@ -26,6 +26,7 @@ bool nuc_formula_constant(const char *name, struct nuc_arg *value)
         {"ln2", {.kind = NUC_ARG_FLOAT, .u.f = M_LN2}},
         {"float_max", {.kind = NUC_ARG_FLOAT, .u.f = 0x1.fffffep127}},
         {"float_min", {.kind = NUC_ARG_FLOAT, .u.f = 0x1p-126}},
+        {"masked", {.kind = NUC_ARG_FLOAT, .u.f = (double)NUC_MASKED}},
         {"preserve_format", {.kind = NUC_ARG_MEMORY_FORMAT, .u.memory_format = NUC_PRESERVE_FORMAT}},
         {"float32", {.kind = NUC_ARG_DTYPE, .u.dtype = NUC_F32}},
         {"float64", {.kind = NUC_ARG_DTYPE, .u.dtype = NUC_F64}},
@@ -549,6 +550,24 @@ FUNCTION(permute)
     return nuc_node_arg(nuc_insert_permuted(s->g, s->node, x, args[1].u.ints));
 }
 
+/* x [.., m, n] as [.., n, m]; of a transposed view the two permutations become one. */
+FUNCTION(transposed)
+{
+    struct nuc_node *x = tensor(s, &args[0]);
+    const uint32_t rank = x->vals[0].rank;
+    int64_t dims[NUC_MAX_RANK];
+
+    for (uint32_t i = 0; i < rank; i++)
+        dims[i] = i + 2 < rank ? i : 2 * rank - 3 - i;
+    if (x->op == NUC_OP_TRANSPOSE && !x->in_place) {
+        int64_t p = nuc_dim(x, NUC_ARG(TRANSPOSE, dim0), 0, rank), q = nuc_dim(x, NUC_ARG(TRANSPOSE, dim1), 0, rank);
+        for (uint32_t i = 0; i < rank; i++)
+            dims[i] = dims[i] == p ? q : dims[i] == q ? p : dims[i];
+        x = nuc_operand(s->g, x, NUC_SELF);
+    }
+    return nuc_node_arg(nuc_insert_permuted(s->g, s->node, x, dims));
+}
+
 FUNCTION(expand)
 {
     const struct nuc_arg *sizes = ints(s, &args[1]);
@@ -657,6 +676,7 @@ const struct nuc_formula_function *nuc_formula_function(const char *name)
         {"reshape", 2, 2, call_reshape, "reshape(x, sizes): x itself where it has the sizes"},
         {"viewed", 2, 2, call_viewed, "viewed(x, sizes): a view, whatever the sizes"},
         {"permute", 2, 2, call_permute, "permute(x, dims): x itself where they are in order"},
+        {"transposed", 1, 1, call_transposed, "a matrix or several, [.., m, n], as [.., n, m]"},
         {"expand", 2, 2, call_expand, "expand(x, sizes): x itself where it has the sizes"},
         {"part", 4, 4, call_part, "part(x, dim, start, end): x itself where that is all of it"},
         {"taken", 3, 3, call_taken, "taken(x, dim, places): x itself where they are all in order"},
