@@ -25,8 +25,7 @@ struct nuc_expansion {
 };
 
 /* Each ends with a row without an expansion. */
-extern const struct nuc_expansion nuc_matrix_expansions[], nuc_einsum_expansions[], nuc_resize_expansions[],
-    nuc_known_expansions[];
+extern const struct nuc_expansion nuc_matrix_expansions[], nuc_einsum_expansions[], nuc_known_expansions[];
 
 /*
  * Replaces `node` by what `expand` builds, which takes its name. Returns the node to go on with: the first of those

@@ -141,7 +141,7 @@ static struct nuc_arg new_list(const struct nuc_formula_site *s, uint32_t count,
     return nuc_ints_arg(*values, count);
 }
 
-enum { MAX_WAVES = 1 << 22 }; /* numbers in the matrix of a transform */
+enum { MAX_WAVES = 1 << 22, MAX_WEIGHTS = 1 << 24 }; /* numbers in the matrix of a transform, of a resizing */
 
 #define FUNCTION(name) static struct nuc_arg call_##name(const struct nuc_formula_site *s, const struct nuc_arg *args)
 
@@ -503,6 +503,69 @@ FUNCTION(waves)
     return nuc_node_arg(nuc_insert_floats(s->g, s->node, matrix, sizes, 2));
 }
 
+/* Keys' kernel with parameter a: 1 at 0, 0 at other whole numbers. */
+static double cubic(double x, double a)
+{
+    x = fabs(x);
+    if (x < 1)
+        return ((a + 2) * x - (a + 3)) * x * x + 1;
+    return x < 2 ? (((x - 5) * x + 8) * x - 4) * a : 0;
+}
+
+static double triangle(double x)
+{
+    x = fabs(x);
+    return x < 1 ? 1 - x : 0;
+}
+
+/* Weights of four neighbours of a place, of which those outside stand for the pixel at the edge. */
+static void weigh_four(float *row, int64_t n, double at)
+{
+    for (int k = -1; k <= 2; k++) {
+        double place = floor(at) + k;
+        int64_t index = place < 0 ? 0 : place < (double)n ? (int64_t)place : n - 1;
+        row[index] += (float)cubic(at - place, -0.75);
+    }
+}
+
+/* Of all pixels that the kernel, as wide as an output pixel, covers; weights sum up to 1. */
+static void weigh_covered(float *row, int64_t n, double centre, double scale, bool is_cubic)
+{
+    double reach = (is_cubic ? 2.0 : 1.0) * (scale >= 1 ? scale : 1.0), shrink = scale >= 1 ? 1 / scale : 1.0, sum = 0;
+    int64_t from = (int64_t)(centre - reach + 0.5), to = (int64_t)(centre + reach + 0.5);
+
+    from = from < 0 ? 0 : from;
+    to = to < n ? to : n;
+    for (int64_t k = from; k < to; k++) {
+        double x = ((double)k - centre + 0.5) * shrink;
+        row[k] = (float)(is_cubic ? cubic(x, -0.5) : triangle(x));
+        sum += (double)row[k];
+    }
+    for (int64_t k = from; k < to; k++)
+        row[k] = (float)((double)row[k] / sum);
+}
+
+/* [m, n]: n elements, `scale` of them for each of m others, weighed as aten/src/ATen/native/cpu/UpSampleKernel.cpp. */
+FUNCTION(resampled)
+{
+    const int64_t sizes[] = {whole(s, &args[0]), whole(s, &args[1])};
+    const double scale = nuc_number_arg(&args[2]);
+    const char *kernel = args[3].u.string;
+
+    if (sizes[0] > MAX_WEIGHTS / sizes[1])
+        nuc_formula_fail(s, "makes %lld of %lld elements, which takes too large a matrix: resize in two steps",
+                         (long long)sizes[0], (long long)sizes[1]);
+    float *matrix = nuc_alloc_array(s->g->cx, (size_t)(sizes[0] * sizes[1]), sizeof *matrix);
+    for (int64_t i = 0; i < sizes[0]; i++) {
+        double centre = scale * ((double)i + 0.5);
+        if (strcmp(kernel, "cubic") == 0)
+            weigh_four(matrix + i * sizes[1], sizes[1], args[4].u.b ? scale * (double)i : centre - 0.5);
+        else
+            weigh_covered(matrix + i * sizes[1], sizes[1], centre, scale, strcmp(kernel, "antialias_cubic") == 0);
+    }
+    return nuc_node_arg(nuc_insert_floats(s->g, s->node, matrix, sizes, 2));
+}
+
 /* Einstein's equation of two tensors that both have another dimension in front, over which it sums. */
 FUNCTION(over_parts)
 {
@@ -684,6 +747,7 @@ const struct nuc_formula_function *nuc_formula_function(const char *name)
         {"linear_along", 3, 3, call_linear_along,
          "linear_along(x, dim, matrix): the product with [out, in] along a dimension"},
         {"waves", 5, 5, call_waves, "waves(n, inputs, outputs, factor, kind): the matrix of a Fourier transform"},
+        {"resampled", 5, 5, call_resampled, "resampled(m, n, scale, kernel, align): the matrix of a resizing"},
         {"over_parts", 1, 1, call_over_parts, "an equation of einsum that sums over a dimension in front, too"},
         {"moved_dims", 3, 3, call_moved_dims, "moved_dims(x, from, to)"},
         {"compare", 3, 3, call_compare, "compare(x, v, c): x and a number by a comparison that a pattern found"},
