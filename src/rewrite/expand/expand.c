@@ -5,7 +5,9 @@
 #include "rewrite/to_edge/functionalize.h"
 
 static const struct nuc_expansion *const families[] = {
-    nuc_matrix_expansions, nuc_einsum_expansions, nuc_known_expansions,
+    nuc_matrix_expansions,
+    nuc_einsum_expansions,
+    nuc_known_expansions,
 };
 
 static const struct nuc_expansion *row_of(enum nuc_op op)

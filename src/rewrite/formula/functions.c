@@ -180,6 +180,12 @@ FUNCTION(floating)
     return nuc_bool_arg(nuc_is_floating(type(s, &args[0])));
 }
 
+FUNCTION(is_edge)
+{
+    (void)args;
+    return nuc_bool_arg(s->g->dialect == NUC_EDGE);
+}
+
 FUNCTION(read)
 {
     return nuc_bool_arg(nuc_is_item_read(s->node, (uint32_t)whole(s, &args[0])));
@@ -592,7 +598,30 @@ FUNCTION(reshape)
 {
     const struct nuc_arg *sizes = ints(s, &args[1]);
 
-    return nuc_node_arg(nuc_insert_reshaped(s->g, s->node, tensor(s, &args[0]), sizes->u.ints, sizes->count));
+    return nuc_node_arg((s->g->dialect == NUC_ATEN ? nuc_insert_reshaped : nuc_insert_reshape)(
+        s->g, s->node, tensor(s, &args[0]), sizes->u.ints, sizes->count));
+}
+
+/* A parameter in `parts`, of which number 3 comes in front of number 1, in `sizes`. */
+FUNCTION(flat_parameter)
+{
+    const struct nuc_node *x = tensor(s, &args[0]);
+    const int64_t *parts = ints(s, &args[1])->u.ints, *sizes = ints(s, &args[2])->u.ints;
+    const struct nuc_meta meta = nuc_meta_make(x->vals[0].dtype, sizes, 4);
+    const size_t bytes = (size_t)parts[4] * nuc_dtype_size(meta.dtype);
+    const uint8_t *from = nuc_const_contiguous(s->g, x);
+
+    if (parts[0] * parts[1] * parts[2] * parts[3] * parts[4] != nuc_elements(&x->vals[0]))
+        nuc_formula_fail(s, "the weight %s has not the channels of the input", nuc_meta_text(s->g->cx, &x->vals[0]));
+    uint8_t *data = nuc_alloc_array(s->g->cx, (size_t)(sizes[0] * sizes[1]), bytes), *to = data;
+
+    for (int64_t o = 0; o < parts[0]; o++) {
+        for (int64_t k = 0; k < parts[3]; k++) {
+            for (int64_t i = 0; i < parts[1] * parts[2]; i++, to += bytes)
+                memcpy(to, from + (size_t)((o * parts[1] * parts[2] + i) * parts[3] + k) * bytes, bytes);
+        }
+    }
+    return nuc_node_arg(nuc_take_parameter(s->g, x, "_2d", &meta, data));
 }
 
 /* view_copy of a value as it lies in memory. */
@@ -709,6 +738,7 @@ const struct nuc_formula_function *nuc_formula_function(const char *name)
         {"numel", 1, 1, call_numel, "number of elements"},
         {"dtype", 1, 1, call_dtype, "type of the elements"},
         {"floating", 1, 1, call_floating, "whether a tensor or type is float"},
+        {"is_edge", 0, 0, call_is_edge, "whether the graph has operators of the Edge dialect"},
         {"read", 1, 1, call_read, "whether something reads item i of the result"},
         {"len", 1, 1, call_len, "length of a list"},
         {"mixed", 1, 1, call_mixed, "whether tensors have another type than the result"},
@@ -736,7 +766,8 @@ const struct nuc_formula_function *nuc_formula_function(const char *name)
         {"filled_as", 2, 2, call_filled_as, "filled_as(x, v): a constant of sizes, type and dim order of x"},
         {"filled", 3, 3, call_filled, "filled(sizes, v, type): a constant"},
         {"cast", 2, 2, call_cast, "cast(x, type): x itself where it has the type"},
-        {"reshape", 2, 2, call_reshape, "reshape(x, sizes): x itself where it has the sizes"},
+        {"reshape", 2, 2, call_reshape, "reshape(x, sizes): x itself where it has the sizes, but for the Edge dialect"},
+        {"flat_parameter", 3, 3, call_flat_parameter, "the weight of a 3-D convolution as that of a 2-D one"},
         {"viewed", 2, 2, call_viewed, "viewed(x, sizes): a view, whatever the sizes"},
         {"permute", 2, 2, call_permute, "permute(x, dims): x itself where they are in order"},
         {"transposed", 1, 1, call_transposed, "a matrix or several, [.., m, n], as [.., n, m]"},

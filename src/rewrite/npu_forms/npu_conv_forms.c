@@ -10,6 +10,7 @@
 #include "ir/conv_args.h"
 #include "npu/support/estimate.h"
 #include "npu/support/kernel_cycles.h"
+#include "rewrite/formula/formula.h"
 #include "rewrite/fused_activation.h"
 #include "rewrite/insert.h"
 #include "rewrite/pass_list.h"
@@ -358,6 +359,14 @@ static uint64_t boundary_cycles(const struct nuc_support *s, const struct nuc_no
     return cycles;
 }
 
+/* What ExecuTorch's kernels get. */
+static struct nuc_node *insert_flat(const struct nuc_support *s, struct nuc_node *node)
+{
+    struct nuc_formulas *f = nuc_formulas_new(s->g->cx);
+
+    return nuc_formula_build(f, nuc_formula_of(f, NUC_FORMULA_EXECUTORCH, s->g, node), s->g, node);
+}
+
 /* int8 rounds weights and result, which the CPU computes in float: it has to be worth that. */
 #define LEAST_GAIN 2
 
@@ -381,7 +390,7 @@ static struct nuc_node *form_depths(const struct nuc_support *s, struct nuc_node
                    nuc_estimate_move(s->target, (uint64_t)nuc_elements(out));
     const struct nuc_kernel_costs *c = &s->target->costs.real;
     uint64_t cpu = nuc_cpu_cycles(c, (double)nuc_elements(visited) * (double)depth_of_product, c->conv_mac);
-    return LEAST_GAIN * (npu + boundary_cycles(s, node)) < cpu ? nuc_to_flat_convolution(s->g, node) : NULL;
+    return LEAST_GAIN * (npu + boundary_cycles(s, node)) < cpu ? insert_flat(s, node) : NULL;
 }
 
 /* ---- for the CPU ---- */
@@ -437,7 +446,7 @@ static struct nuc_node *form_phases_on_cpu(const struct nuc_support *s, struct n
 
 static struct nuc_node *form_depths_on_cpu(const struct nuc_support *s, struct nuc_node *node)
 {
-    return has_float_constants(s, node) ? nuc_to_flat_convolution(s->g, node) : NULL;
+    return has_float_constants(s, node) ? insert_flat(s, node) : NULL;
 }
 
 /* As many as a convolution each is made for. */
@@ -517,7 +526,7 @@ const struct nuc_npu_form nuc_conv_forms[] = {
     {NUC_OPS(NUC_OP_CONV_TRANSPOSE2D), form_phases},
     /* An activation of a convolution whose values are moved in between: the two are one kernel. */
     {NUC_OPS(NUC_OP_RELU, NUC_OP_RELU6, NUC_OP_HARDTANH), form_early_activation},
-    /* conv3d with a kernel of depth alone. Any, and conv_transpose3d: nuc_to_flat_convolution(). */
+    /* conv3d with a kernel of depth alone. Any, and conv_transpose3d: insert_flat(). */
     {NUC_OPS(NUC_OP_CONV3D), form_rows},
     {NUC_OPS(NUC_OP_CONV3D, NUC_OP_CONV3D_PADDING, NUC_OP_CONV_TRANSPOSE3D), form_depths},
     {.form = NULL},

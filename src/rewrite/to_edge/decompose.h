@@ -27,7 +27,4 @@ extern const struct nuc_decomposition nuc_same_decompositions[], nuc_conv_decomp
 struct nuc_node *nuc_to_same(struct nuc_graph *g, struct nuc_node *node);
 struct nuc_node *nuc_to_same_args(struct nuc_graph *g, struct nuc_node *node, enum nuc_op op);
 
-/* A 3-D convolution as a 2-D one (decompose_conv3d.c). */
-struct nuc_node *nuc_to_flat_convolution(struct nuc_graph *g, struct nuc_node *node);
-
 #endif
