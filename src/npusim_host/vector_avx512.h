@@ -105,12 +105,20 @@ static inline vec_i32 vec_requant_line(vec_i32 v, const struct vec_params *p)
     return vec_on_line(v, vec_load(p->multiplier), vec_load(p->right));
 }
 
+/* In assembly, in one register: gcc copies what a mask leaves a part of, and spills. */
 static inline vec_i32 vec_requant_bent(vec_i32 v, const struct vec_params *p)
 {
-    __mmask16 below = _mm512_cmplt_epi32_mask(v, vec_load(p->left));
+    __mmask16 below;
+    __m512i offset;
 
-    return vec_on_line(_mm512_mask_add_epi32(v, below, v, vec_load(p->away)), vec_load(p->multiplier),
-                       _mm512_mask_mov_epi32(vec_load(p->right), below, vec_load(p->round)));
+    __asm__("vpcmpltd %4, %0, %1\n\t"
+            "vpblendmd %7, %6, %2%{%1%}\n\t"
+            "vpaddd %5, %0, %0%{%1%}\n\t"
+            "vfmadd213ps %2, %3, %0"
+            : "+&v"(v), "=&Yk"(below), "=&v"(offset)
+            : "v"(vec_load(p->multiplier)), "v"(vec_load(p->left)), "v"(vec_load(p->away)), "v"(vec_load(p->right)),
+              "v"(vec_load(p->round)));
+    return v;
 }
 
 /* With one bit behind the point: the upper half of 64 bits is that when two bits are shifted left first. */
