@@ -22,9 +22,13 @@ struct vec_window {
     int32_t pixel, spread; /* bytes of an input pixel; copies of each in a staged row */
     ptrdiff_t in_pixel;    /* bytes from one input pixel to the next */
     int32_t split, padded_w;
+    /* Columns of the image that are staged, those of a plane that has the most, and the last one whose plane has as
+     * many; plane and pixel of the first. */
+    int32_t inside, most, last, first_plane, first_at;
     size_t pitch, plane, slot; /* bytes of a staged pixel and what follows it, of a plane, of a staged row */
     int32_t ring;              /* staged rows; 0: rows are read in place */
     bool pairs;                /* what rows are: two rows of the image, the bytes of one between those of the other */
+    bool turns;                /* such pixels, of few bytes, become those of two planes at once */
     int32_t before, image_h;   /* of pairs: rows of the first one that are above the image, and rows of the image */
     const struct vec_isa *isa;
     int8_t flip; /* bits that are turned in staged rows: those that add the kernels' offset */

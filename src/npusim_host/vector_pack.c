@@ -267,7 +267,7 @@ static int32_t pixels_together(const struct nuc_mc_conv *c)
         int64_t run = ((int64_t)(n - 1) * c->stride_w + c->k_w) * c->in_c;
         int64_t vectors = vec_up(n * c->out_c, VEC_LANES);
         int64_t cost = vectors * (c->k_h * ((run + VEC_DEPTH - 1) / VEC_DEPTH) + results) * (most / n);
-        if (c->out_w % n == 0 && run <= INT16_MAX && cost < best_cost) {
+        if (c->out_w % n == 0 && run <= INT16_MAX && cost <= best_cost) {
             best = n;
             best_cost = cost;
         }

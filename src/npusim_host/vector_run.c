@@ -173,14 +173,18 @@ static void depthwise_rows(void *arg, uint32_t thread, int64_t begin, int64_t en
     struct vec_cursor cursor;
 
     vec_cursor_start(&cursor, &p->window, c->in, scratch_of(c->v, thread));
-    int32_t each = p->depthwise.rows, jobs = vec_up(p->window.out_h, each);
-
+    int32_t each = p->depthwise.rows, jobs = vec_up(p->window.out_h, each), job = (int32_t)(begin % jobs);
+    int64_t image = begin / jobs;
     for (int64_t row = begin; row < end; row++) {
-        int64_t image = row / jobs;
-        int32_t oy = (int32_t)(row % jobs) * each;
-        vec_cursor_row(&cursor, image, oy / each, tap);
+        int32_t oy = job * each;
+        vec_cursor_row(&cursor, image, job, tap);
         c->v->isa->depthwise(&p->depthwise, tap, p->window.out_h - oy < each ? 1 : each,
                              c->out + (image * p->window.out_h + oy) * p->window.out_row);
+        job++;
+        if (job == jobs) {
+            job = 0;
+            image++;
+        }
     }
 }
 

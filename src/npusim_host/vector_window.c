@@ -3,12 +3,30 @@
 
 #include "npusim_host/vector_call.h"
 
+static int32_t smaller(int32_t a, int32_t b)
+{
+    return a < b ? a : b;
+}
+
+/* What columns of the image are staged, and where. */
+static void measure_columns(struct vec_window *w)
+{
+    w->inside = w->padded_w > w->pad_left ? smaller(w->padded_w - w->pad_left, w->in_w) : 0;
+    w->most = vec_up(w->inside, w->split);
+    w->last = (w->inside + w->split - 1) % w->split;
+    w->first_plane = w->pad_left % w->split;
+    w->first_at = w->pad_left / w->split;
+    w->turns = w->pairs && w->split == 2 && w->spread == 1 && w->pixel < VEC_ALIGNMENT && w->in_pixel == w->pixel &&
+               w->pitch == (size_t)w->pixel;
+}
+
 uint64_t vec_window_measure(struct vec_window *w, bool stage)
 {
     uint64_t pixels = ((uint64_t)w->padded_w + (uint64_t)w->split - 1) / (uint64_t)w->split;
     uint64_t each = w->pairs ? 2 : 1, plane = pixels * (uint64_t)w->pitch * each;
     uint64_t slot = (plane * (uint64_t)w->split + each * VEC_SLACK + VEC_ALIGNMENT - 1) / VEC_ALIGNMENT * VEC_ALIGNMENT;
 
+    measure_columns(w);
     w->plane = (size_t)plane;
     w->slot = (size_t)slot;
     if (!stage)
@@ -22,35 +40,33 @@ static size_t staged_pitch(const struct vec_window *w)
     return w->pitch * (w->pairs ? 2 : 1);
 }
 
-static int32_t columns_inside(const struct vec_window *w)
-{
-    int32_t room = w->padded_w > w->pad_left ? w->padded_w - w->pad_left : 0;
-
-    return room < w->in_w ? room : w->in_w;
-}
-
-/* Pixels of few bytes become pairs of two planes at once. */
-static bool pairs_take_turns(const struct vec_window *w)
-{
-    return w->pairs && w->split == 2 && w->spread == 1 && w->pixel < VEC_ALIGNMENT && w->in_pixel == w->pixel &&
-           w->pitch == (size_t)w->pixel;
-}
-
-/* The columns of a plane that are inside the image: their number, the first one there and its staged pixel. */
+/* The columns of a plane that are inside the image: their number, the first one there, its plane and staged pixel. */
 struct columns {
-    int32_t n, first;
-    size_t at;
+    int32_t n, first, plane, at;
 };
 
-static struct columns columns_of(const struct vec_window *w, int32_t plane)
+static struct columns columns_of_first(const struct vec_window *w)
 {
-    int32_t inside = columns_inside(w), end = w->pad_left + inside;
+    return (struct columns){w->most, 0, w->first_plane, w->first_at};
+}
 
-    if (w->split == 1) /* most often: nothing is divided */
-        return (struct columns){inside, 0, (size_t)w->pad_left};
-    int32_t first = plane >= w->pad_left ? plane : plane + vec_up(w->pad_left - plane, w->split) * w->split;
-    return (struct columns){end > first ? vec_up(end - first, w->split) : 0, first - w->pad_left,
-                            (size_t)(first / w->split)};
+/* Those of the next plane, which may be none. */
+static struct columns columns_after(const struct vec_window *w, struct columns of)
+{
+    of.first++;
+    of.n = w->most - (of.first > w->last);
+    of.plane++;
+    if (of.plane == w->split) {
+        of.plane = 0;
+        of.at++;
+    }
+    return of;
+}
+
+/* Where they are in the row staged in `slot`. */
+static int8_t *place_of(const struct vec_window *w, struct columns of, int8_t *slot)
+{
+    return slot + (size_t)of.plane * w->plane + (size_t)of.at * staged_pitch(w);
 }
 
 static bool reaches_beyond(const struct vec_window *w)
@@ -72,12 +88,11 @@ void vec_cursor_start(struct vec_cursor *c, const struct vec_window *w, const in
     if (reaches_beyond(w))
         memset(zeros, zero, w->slot);
     if (w->pairs) /* what is outside the image, as it would lie there */
-        memset(zeros + w->slot, w->zero, (size_t)w->pixel * (size_t)(pairs_take_turns(w) ? columns_inside(w) : 1));
+        memset(zeros + w->slot, w->zero, (size_t)w->pixel * (size_t)(w->turns ? w->inside : 1));
     /* Padded columns are written here and never again. */
-    for (int32_t p = 0; p < w->split; p++) {
-        struct columns of = columns_of(w, p);
-        size_t before = of.n > 0 ? of.at * pitch : w->plane, inside = (size_t)of.n * pitch;
-        int8_t *plane = c->slots + (size_t)p * w->plane;
+    for (struct columns of = columns_of_first(w); of.first < w->split; of = columns_after(w, of)) {
+        size_t before = of.n > 0 ? (size_t)of.at * pitch : w->plane, inside = (size_t)of.n * pitch;
+        int8_t *plane = c->slots + (size_t)of.plane * w->plane;
         for (int32_t i = 0; i < w->ring; i++, plane += w->slot) {
             memset(plane, zero, before);
             memset(plane + before + inside, zero, w->plane - before - inside);
@@ -124,31 +139,23 @@ static void pair_pixels(const struct vec_cursor *c, struct vec_line a, struct ve
     w->isa->pair(to, 2 * pitch, a, b, dense ? 1 : n, (int32_t)bytes * (dense ? n : 1), flip);
 }
 
-/* First byte of the columns in `of`, those of a plane of the row staged in `slot`. */
-static int8_t *place_of(const struct vec_window *w, int32_t plane, const struct columns *of, int8_t *slot)
-{
-    return slot + (size_t)plane * w->plane + of->at * staged_pitch(w);
-}
-
 /* A row, or two of them as a pair. */
 static void stage_row(const struct vec_cursor *c, const struct vec_line *row, int8_t *slot)
 {
     const struct vec_window *w = c->window;
+    struct columns of = columns_of_first(w);
 
-    if (pairs_take_turns(w)) {
-        int32_t first = w->pad_left % 2; /* the plane of the first column */
-        struct columns of[2] = {columns_of(w, first), columns_of(w, 1 - first)};
-        int8_t *to[2] = {place_of(w, first, &of[0], slot), place_of(w, 1 - first, &of[1], slot)};
-        w->isa->pair_turns(to, row[0].at, row[1].at, columns_inside(w), w->pixel, w->flip);
+    if (w->turns) {
+        int8_t *to[2] = {place_of(w, of, slot), place_of(w, columns_after(w, of), slot)};
+        w->isa->pair_turns(to, row[0].at, row[1].at, w->inside, w->pixel, w->flip);
         return;
     }
-    for (int32_t p = 0; p < w->split; p++) {
-        struct columns of = columns_of(w, p);
-        int8_t *to = place_of(w, p, &of, slot);
+    for (; of.first < w->split && of.n > 0; of = columns_after(w, of)) {
+        int8_t *to = place_of(w, of, slot);
         struct vec_line a = {row[0].at + of.first * row[0].step, row[0].step * w->split};
-        if (of.n > 0 && w->pairs)
+        if (w->pairs)
             pair_pixels(c, a, (struct vec_line){row[1].at + of.first * row[1].step, row[1].step * w->split}, of.n, to);
-        else if (of.n > 0)
+        else
             lay_pixels(w, a, of.n, to);
     }
 }
@@ -198,11 +205,8 @@ void vec_cursor_row(struct vec_cursor *c, int64_t batch, int32_t oy, const int8_
     }
     if (w->ring > 0)
         stage_rows(c, image, top, top + w->ring);
-    /* The row after those of the window takes the slot of its first. At the bottom, where it is missing, one divides.
-     */
-    int64_t ring = w->ring, slot = top;
-    if (ring > 0)
-        slot = c->next == top + ring ? c->slot : top % ring;
+    /* Slots are those in front of the next one's. */
+    int64_t ring = w->ring, slot = ring > 0 ? c->slot - (c->next - top) : top;
     slot += ring > 0 && slot < 0 ? ring : 0;
     uint64_t in_h = (uint64_t)w->in_h;
     ptrdiff_t between = ring > 0 ? (ptrdiff_t)w->slot : w->in_row;
