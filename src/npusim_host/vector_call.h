@@ -34,7 +34,8 @@ struct vec_window {
     int8_t flip; /* bits that are turned in staged rows: those that add the kernels' offset */
     int32_t zero;
     int32_t n_taps, tap_rows; /* rows of the image that taps are of, `dilation_h` apart: at most VEC_MAX_TAPS */
-    const struct vec_tap *taps;
+    struct vec_tap *taps;
+    ptrdiff_t *offsets; /* of taps, for each slot of the ring that a window may begin in */
 };
 
 struct vec_conv_plan {
@@ -188,6 +189,12 @@ void vec_weight_set(const struct vec_isa *isa, uint8_t *group, int32_t lane, int
 
 /* Sizes of staged rows from the rest of the window. `stage`: rows are copied. Returns bytes of scratch. */
 uint64_t vec_window_measure(struct vec_window *w, bool stage);
+
+/* Bytes of the taps of a window that was not measured yet, and of what vec_window_place() writes after them. */
+uint64_t vec_window_taps(const struct vec_window *w);
+
+/* The offsets of the taps, when the window is as it runs. */
+void vec_window_place(struct vec_window *w);
 
 /* ---- running ---- */
 

@@ -19,7 +19,7 @@ static int32_t common_divisor(int32_t a, int32_t b)
 /* Where the parts of a depthwise plan lie after it, in bytes. */
 struct layout {
     int32_t rows, height, tables, groups; /* height: rows of the image that taps are of */
-    uint64_t table_bytes, params, bias, taps, size;
+    uint64_t table_bytes, params, bias, taps;
 };
 
 /*
@@ -39,7 +39,6 @@ static struct layout depthwise_layout(const struct vec_isa *isa, const struct nu
     l.params = (uint64_t)tables * l.table_bytes;
     l.bias = l.params + (uint64_t)tables * (uint64_t)(isa->block / VEC_LANES) * sizeof(struct vec_params);
     l.taps = l.bias + (uint64_t)tables * (uint64_t)isa->block * sizeof(int32_t);
-    l.size = l.taps + (uint64_t)l.groups * VEC_DEPTH * sizeof(struct vec_tap);
     return l;
 }
 
@@ -89,16 +88,15 @@ static bool pack_table(const struct vec_isa *isa, const struct nuc_npu *npu, con
 }
 
 /* Taps that fill up a group have weights of 0 and read what is there. */
-static void depthwise_taps(const struct nuc_mc_conv *c, const struct vec_window *w, const struct layout *l,
-                           struct vec_tap *taps)
+static void depthwise_taps(const struct nuc_mc_conv *c, const struct vec_window *w, const struct layout *l)
 {
     int32_t bytes = (int32_t)w->pitch * l->rows, height = l->height / l->rows;
 
     for (int32_t t = 0; t < w->n_taps; t++) {
         int32_t index = t < height * c->k_w ? t : 0;
         int32_t column = index / height * c->dilation_w;
-        taps[t].row = index % height;
-        taps[t].at = (int32_t)((size_t)(column % w->split) * w->plane) + column / w->split * bytes;
+        w->taps[t].row = index % height;
+        w->taps[t].at = (int32_t)((size_t)(column % w->split) * w->plane) + column / w->split * bytes;
     }
 }
 
@@ -154,12 +152,12 @@ struct vec_plan *vec_plan_depthwise(const struct vec_isa *isa, const struct nuc_
     uint64_t scratch = vec_window_measure(&w, true);
     if (scratch > VEC_MOST_SCRATCH)
         return NULL;
-    struct vec_plan *plan = vec_plan_new(budget, vec_run_depthwise, l.size, &memory);
+    struct vec_plan *plan = vec_plan_new(budget, vec_run_depthwise, l.taps + vec_window_taps(&w), &memory);
     if (!plan)
         return NULL;
-    struct vec_tap *taps = (struct vec_tap *)(void *)(memory + l.taps);
-    depthwise_taps(c, &w, &l, taps);
-    w.taps = taps;
+    w.taps = (struct vec_tap *)(void *)(memory + l.taps);
+    depthwise_taps(c, &w, &l);
+    vec_window_place(&w);
     plan->scratch = (size_t)scratch;
     plan->u.depthwise = (struct vec_depthwise_plan){w, depthwise_row(c, &l, flat, memory), c->batches};
     plan->u.depthwise.depthwise.in_line = (ptrdiff_t)w.pitch * l.rows;

@@ -160,9 +160,9 @@ static bool are_alike(const struct vec_params *params, uint64_t blocks, int32_t 
     return alike;
 }
 
-/* A plan with packed weights and memory for `n_taps` taps, which follow the parameters. */
-static struct vec_plan *pack(const struct vec_isa *isa, const struct source *s, int32_t n_taps, struct vec_tap **taps,
-                             struct vec_budget *budget)
+/* A plan with packed weights and memory for taps, which follow the parameters. */
+static struct vec_plan *pack(const struct vec_isa *isa, const struct source *s, uint64_t taps_bytes,
+                             struct vec_tap **taps, struct vec_budget *budget)
 {
     bool by_turns = s->single && s->groups == 1 && s->columns > (isa->wide - 1) * VEC_LANES;
     int32_t turns = by_turns ? isa->wide : 1, group_blocks = vec_up(s->columns, VEC_LANES * turns) * turns;
@@ -171,7 +171,7 @@ static struct vec_plan *pack(const struct vec_isa *isa, const struct source *s, 
     uint64_t block_bytes = (uint64_t)s->segments * (uint64_t)vec_up(s->run, VEC_DEPTH) * vector;
     uint8_t *memory;
     uint64_t bias_bytes = VEC_LANES * sizeof(int32_t);
-    uint64_t size = blocks * (block_bytes + sizeof(struct vec_params) + bias_bytes) + (uint64_t)n_taps * sizeof **taps;
+    uint64_t size = blocks * (block_bytes + sizeof(struct vec_params) + bias_bytes) + taps_bytes;
     struct vec_plan *plan = vec_plan_new(budget, vec_run_conv, size, &memory);
 
     if (!plan)
@@ -281,7 +281,6 @@ struct vec_plan *vec_plan_dense(const struct vec_isa *isa, const struct nuc_npu 
     int32_t depth = c->in_c / c->groups;
     bool dense = c->groups == 1 && c->dilation_w == 1;
     int32_t per_row = dense ? 1 : c->k_w, together = pixels_together(c);
-    struct vec_tap *taps;
 
     if (!w->at || (int64_t)c->k_h * per_row > VEC_MAX_TAPS || (int64_t)c->dilation_w * c->k_w * c->in_c > INT32_MAX ||
         (int64_t)c->stride_w * depth > INT32_MAX)
@@ -304,21 +303,23 @@ struct vec_plan *vec_plan_dense(const struct vec_isa *isa, const struct nuc_npu 
                        .out = vec_output_of(c->output_zero, c->clamp_min, c->clamp_max),
                        .lines = (int64_t)c->batches * c->out_h * c->out_w >= VEC_WORTH_LINES,
                        .single = (int64_t)c->batches * c->out_h * c->out_w == 1};
-    struct vec_plan *plan = pack(isa, &s, s.segments, &taps, budget);
+    struct vec_window window = vec_conv_window(isa, c);
+    window.n_taps = s.segments;
+    bool in_place = window.in_pixel == c->in_c || (is_pointwise(c) && together == 1);
+    bool stage = c->pad_left > 0 || window.padded_w > c->in_w || s.run % VEC_DEPTH != 0 || !in_place;
+    if (!stage)
+        window.ring = 0;
+    struct vec_plan *plan = pack(isa, &s, vec_window_taps(&window), &window.taps, budget);
     if (!plan)
         return NULL;
     struct vec_conv_plan *p = &plan->u.conv;
-    p->window = vec_conv_window(isa, c);
-    p->window.n_taps = s.segments;
-    p->window.taps = taps;
+    p->window = window;
     for (int32_t t = 0; t < s.segments; t++)
-        taps[t] = (struct vec_tap){t / per_row, t % per_row * c->dilation_w * c->in_c};
+        window.taps[t] = (struct vec_tap){t / per_row, t % per_row * c->dilation_w * c->in_c};
     p->rows = (int64_t)c->batches * c->out_h;
     p->window.out_w /= together;
     p->group_in = depth;
     p->gemm.taps = dense && together == 1 && c->stride_w == 1 && depth % VEC_DEPTH == 0 ? c->k_w : 1;
-    bool in_place = p->window.in_pixel == c->in_c || (is_pointwise(c) && together == 1);
-    bool stage = c->pad_left > 0 || p->window.padded_w > c->in_w || s.run % VEC_DEPTH != 0 || !in_place;
     p->gemm.pixel = together * c->stride_w * (stage ? c->in_c : p->window.in_pixel);
     p->gemm.out_pixel = (ptrdiff_t)(together * npu_pitch(c->out_pitch, c->out_c));
     if (!stage && is_pointwise(c)) { /* all pixels are as far from each other: they need no rows */
@@ -330,8 +331,10 @@ struct vec_plan *vec_plan_dense(const struct vec_isa *isa, const struct nuc_npu 
     plan->scratch = (size_t)scratch;
     p->gemm.staged = stage;
     p->window.flip = (int8_t)(stage ? isa->input_offset : 0);
-    if (scratch <= VEC_MOST_SCRATCH)
+    if (scratch <= VEC_MOST_SCRATCH) {
+        vec_window_place(&p->window);
         return plan;
+    }
     free(plan);
     return NULL;
 }

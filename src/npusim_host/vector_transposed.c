@@ -59,6 +59,7 @@ static void place(struct vec_conv_plan *p, const struct nuc_mc_conv *c, const st
     p->rows = y->count;
     w->in_row = c->in_w * in_pixel;
     w->out_row = c->stride_h * c->out_w * out_pixel;
+    vec_window_place(w);
     p->images = c->batches;
     p->in_start = y->skip * w->in_row + x->skip * in_pixel;
     p->in_image = c->in_h * w->in_row;

@@ -34,6 +34,32 @@ uint64_t vec_window_measure(struct vec_window *w, bool stage)
     return ((uint64_t)w->ring + (!w->pairs ? 1 : w->spread > 1 ? 3 : 2)) * slot;
 }
 
+/* For which offsets are planned. */
+static int32_t slots_of(const struct vec_window *w)
+{
+    return w->ring > 0 ? w->ring : 1;
+}
+
+uint64_t vec_window_taps(const struct vec_window *w)
+{
+    return (uint64_t)w->n_taps * (sizeof(struct vec_tap) + (uint64_t)slots_of(w) * sizeof(ptrdiff_t));
+}
+
+void vec_window_place(struct vec_window *w)
+{
+    ptrdiff_t *offset = (ptrdiff_t *)(void *)(w->taps + w->n_taps);
+    const int64_t slots = slots_of(w);
+
+    w->offsets = offset;
+    for (int64_t slot = 0; slot < slots; slot++) {
+        for (int32_t t = 0; t < w->n_taps; t++) {
+            int64_t row = w->taps[t].row * (int64_t)w->dilation_h;
+            *offset++ =
+                w->taps[t].at + (ptrdiff_t)(w->ring > 0 ? (slot + row) % slots * (int64_t)w->slot : row * w->in_row);
+        }
+    }
+}
+
 /* Bytes from one staged pixel to the next. */
 static size_t staged_pitch(const struct vec_window *w)
 {
@@ -205,21 +231,19 @@ void vec_cursor_row(struct vec_cursor *c, int64_t batch, int32_t oy, const int8_
     }
     if (w->ring > 0)
         stage_rows(c, image, top, top + w->ring);
-    /* Slots are those in front of the next one's. */
-    int64_t ring = w->ring, slot = ring > 0 ? c->slot - (c->next - top) : top;
-    slot += ring > 0 && slot < 0 ? ring : 0;
-    uint64_t in_h = (uint64_t)w->in_h;
-    ptrdiff_t between = ring > 0 ? (ptrdiff_t)w->slot : w->in_row;
-    const int8_t *rows = ring > 0 ? c->slots : image, *zeros = c->zeros, *of_row[VEC_MAX_TAPS];
-    const struct vec_tap *taps = w->taps;
-    int64_t dilation = w->dilation_h, down = 0, wrap = ring > 0 ? ring : INT64_MAX;
-    /* No branch depends on the row, and no place on the one before. All are less than two rings from the start. */
-    for (int32_t r = 0, n = w->tap_rows; r < n; r++, down += dilation) {
-        bool inside = (uint64_t)(top + down) < in_h;
-        int64_t at = slot + down;
-        at -= at >= wrap ? wrap : 0;
-        of_row[r] = (inside ? rows : zeros) + (inside ? at * between : 0);
+    /* The slots of a window are those in front of the next one's: less than two rings, unless all rows are outside. */
+    int64_t slot = w->ring > 0 ? c->slot - (c->next - top) : 0, last = top + (w->tap_rows - 1) * (int64_t)w->dilation_h;
+    slot += slot < 0 ? w->ring : 0;
+    const ptrdiff_t *offset = w->offsets + (slot < 0 ? 0 : slot * w->n_taps);
+    const ptrdiff_t start = w->ring > 0 ? 0 : (ptrdiff_t)(top * w->in_row);
+    const int8_t *rows = w->ring > 0 ? c->slots : image;
+    if (top >= 0 && last < w->in_h) {
+        for (int32_t t = 0, n = w->n_taps; t < n; t++)
+            tap[t] = rows + (start + offset[t]);
+        return;
     }
-    for (int32_t t = 0, n = w->n_taps; t < n; t++)
-        tap[t] = of_row[taps[t].row] + taps[t].at;
+    for (int32_t t = 0; t < w->n_taps; t++) {
+        int64_t row = top + w->taps[t].row * (int64_t)w->dilation_h;
+        tap[t] = row >= 0 && row < w->in_h ? rows + (start + offset[t]) : c->zeros + w->taps[t].at;
+    }
 }
