@@ -157,6 +157,16 @@ static void vec_copy(int8_t *to, const int8_t *from, int32_t n, int32_t bytes, p
     }
 }
 
+/* Eight bytes in front of as many of 0: a register, where copies to a part of one are in memory. */
+VEC_INLINE vec_bytes16 vec_eight(const int8_t *p)
+{
+    typedef int64_t vec_two __attribute__((vector_size(16)));
+    int64_t v;
+
+    memcpy(&v, p, sizeof v);
+    return (vec_bytes16)(vec_two){v, 0};
+}
+
 /* The bytes of b between those of a. What is left of a size is done with the end of what was. */
 static void vec_pair(int8_t *to, ptrdiff_t pitch, struct vec_line a, struct vec_line b, int32_t n, int32_t bytes,
                      int8_t flip)
@@ -180,10 +190,8 @@ static void vec_pair(int8_t *to, ptrdiff_t pitch, struct vec_line a, struct vec_
         }
         for (int32_t i = 0; bytes >= 8 && bytes < 16 && i < bytes; i += 8) {
             int32_t at = vec_smaller(i, bytes - 8);
-            vec_bytes16 x = {0}, y = {0};
-            memcpy(&x, a.at + at, 8);
-            memcpy(&y, b.at + at, 8);
-            *(vec_loose16 *)(to + 2 * at) = VEC_ZIP_LOW(x ^ turned, y ^ turned);
+            vec_bytes16 x = vec_eight(a.at + at) ^ turned, y = vec_eight(b.at + at) ^ turned;
+            *(vec_loose16 *)(to + 2 * at) = VEC_ZIP_LOW(x, y);
         }
         for (int32_t i = 0; bytes < 8 && i < bytes; i++) {
             to[2 * i] = (int8_t)(a.at[i] ^ flip);

@@ -113,8 +113,8 @@ void vec_cursor_start(struct vec_cursor *c, const struct vec_window *w, const in
     c->zeros = zeros;
     if (reaches_beyond(w))
         memset(zeros, zero, w->slot);
-    if (w->pairs) /* what is outside the image, as it would lie there */
-        memset(zeros + w->slot, w->zero, (size_t)w->pixel * (size_t)(w->turns ? w->inside : 1));
+    if (w->pairs && (w->before > 0 || w->image_h % 2 > 0)) /* a row outside the image, as it would lie there */
+        memset(zeros + w->slot, w->zero, (size_t)w->pixel * (size_t)w->inside);
     /* Padded columns are written here and never again. */
     for (struct columns of = columns_of_first(w); of.first < w->split; of = columns_after(w, of)) {
         size_t before = of.n > 0 ? (size_t)of.at * pitch : w->plane, inside = (size_t)of.n * pitch;
@@ -194,8 +194,8 @@ static void rows_of_pair(const struct vec_cursor *c, const int8_t *image, int64_
     for (int32_t i = 0; i < 2; i++) {
         int64_t y = 2 * index - w->before + i;
         bool inside = y >= 0 && y < w->image_h;
-        row[i] =
-            inside ? (struct vec_line){image + y * w->in_row, w->in_pixel} : (struct vec_line){c->zeros + w->slot, 0};
+        row[i] = inside ? (struct vec_line){image + y * w->in_row, w->in_pixel}
+                        : (struct vec_line){c->zeros + w->slot, w->pixel};
     }
 }
 
