@@ -146,6 +146,7 @@ void nuc_decompose_model(struct nuc_job *j)
     nuc_to_edge(m->graph, &options);
     if (m->from_litert)
         nuc_restore_output_orders(m->graph, outputs);
+    nuc_graph_gather(m->graph);
 }
 
 void nuc_settle_orders(struct nuc_job *j)
@@ -164,12 +165,13 @@ void nuc_run_edge_stage(struct nuc_job *j)
         nuc_run_stage_passes(j, &nuc_edge_passes, NUC_PASSES_DEFAULT);
     if (s->o.no_quantize)
         nuc_run_stage_passes(j, &nuc_float_passes, NUC_PASSES_DEFAULT);
-    if (s->o.reference_compat)
-        return;
-    nuc_run_stage_passes(j, &nuc_plain_passes, NUC_PASSES_DEFAULT);
-    nuc_run_stage_passes(j, &nuc_cluster_passes, NUC_PASSES_DEFAULT);
-    if (nuc_expresses_for_npu(s) && !s->o.no_quantize)
-        nuc_run_stage_passes(j, &nuc_npu_passes, NUC_PASSES_DEFAULT);
+    if (!s->o.reference_compat) {
+        nuc_run_stage_passes(j, &nuc_plain_passes, NUC_PASSES_DEFAULT);
+        nuc_run_stage_passes(j, &nuc_cluster_passes, NUC_PASSES_DEFAULT);
+        if (nuc_expresses_for_npu(s) && !s->o.no_quantize)
+            nuc_run_stage_passes(j, &nuc_npu_passes, NUC_PASSES_DEFAULT);
+    }
+    nuc_graph_gather(j->m->graph);
 }
 
 /*

@@ -116,6 +116,17 @@ static void unlink_node(struct nuc_graph *g, struct nuc_node *node)
     node->prev = node->next = NULL;
 }
 
+/* For nodes, of which there are none yet. */
+static void take_memory(struct nuc_graph *g)
+{
+    g->memory = nuc_enter_sub_arena(g->cx);
+    nuc_leave_sub_arena(g->cx, g->memory);
+    g->metas = nuc_graph_alloc(g, sizeof *g->metas);
+    make_entries(g, g->metas, FIRST_CAPACITY);
+    g->nodes = g->args = (struct nuc_graph_pool){NULL, 0, 0};
+    g->first = g->last = g->body = NULL;
+}
+
 struct nuc_graph *nuc_graph_new(struct nuc_context *cx, const char *file)
 {
     struct nuc_graph *g = nuc_alloc(cx, sizeof *g);
@@ -123,10 +134,7 @@ struct nuc_graph *nuc_graph_new(struct nuc_context *cx, const char *file)
     g->cx = cx;
     g->file = nuc_strdup(cx, file);
     g->names = nuc_names_new(cx);
-    g->memory = nuc_enter_sub_arena(cx);
-    nuc_leave_sub_arena(cx, g->memory);
-    g->metas = nuc_graph_alloc(g, sizeof *g->metas);
-    make_entries(g, g->metas, FIRST_CAPACITY);
+    take_memory(g);
     return g;
 }
 
@@ -162,7 +170,7 @@ struct nuc_node *nuc_add_node(struct nuc_graph *g, struct nuc_node *before, enum
     node->dialect = NUC_EDGE;
     if (nuc_op_in_dialect(op, NUC_ATEN) && (g->dialect == NUC_ATEN || !nuc_op_in_dialect(op, NUC_EDGE)))
         node->dialect = NUC_ATEN;
-    node->name = g->is_copying ? name : nuc_claim_name(g, node, name);
+    node->name = nuc_claim_name(g, node, name);
     node->partition = -1;
     node->source = &unknown_source;
     for (uint32_t i = 0; i < schema->n_args; i++) {
@@ -505,57 +513,87 @@ uint32_t nuc_n_results(const struct nuc_graph *g)
 
 /* ---- copies, so that a stage can rewrite its own and leave its input as it was ---- */
 
-static struct nuc_node *copy_node(struct nuc_graph *to, const struct nuc_node *from, struct nuc_node *const *copies)
+/* A node with its arguments and value, which still names nodes of the other graph. */
+static struct nuc_node *copy_node(struct nuc_graph *to, const struct nuc_node *from)
 {
-    struct nuc_node *node = nuc_add_node(to, NULL, from->op, from->name);
+    struct nuc_node *node = take(to, &to->nodes, sizeof *node);
+    const size_t size = from->n_args * sizeof *from->args;
 
-    node->dialect = from->dialect;
-    node->in_place = from->in_place;
-    for (uint32_t i = 0; i < from->n_args; i++) {
-        const struct nuc_arg *arg = &from->args[i];
-        if (arg->kind == NUC_ARG_NODE) {
-            nuc_set_arg_node(node, to, i, copies[arg->u.node->id]);
-        } else if (arg->kind == NUC_ARG_NODES) {
-            struct nuc_node **list = nuc_alloc_array(to->cx, arg->count, sizeof(struct nuc_node *));
-            for (uint32_t k = 0; k < arg->count; k++)
-                list[k] = arg->u.nodes[k] == NULL ? NULL : copies[arg->u.nodes[k]->id];
-            nuc_set_arg_nodes(node, to, i, list, arg->count);
-        } else {
-            node->args[i] = *arg;
-        }
-        node->args[i].given = arg->given;
-    }
+    *node = *from;
+    node->args = memcpy(take(to, &to->args, size), from->args, size);
+    link_before(to, node, NULL);
     if (from->is_tuple)
         nuc_set_tuple(to, node, from->vals, from->n_vals);
     else if (from->n_vals != 0)
         nuc_set_val(to, node, from->vals);
-    nuc_made_of(node, from);
-    node->input_kind = from->input_kind;
-    node->target = from->target;
-    node->data = from->data;
-    node->format = from->format;
-    node->partition = from->partition;
-    node->do_not_delegate = from->do_not_delegate;
-    node->is_centred = from->is_centred;
-    node->delegate = from->delegate;
     return node;
+}
+
+static struct nuc_node **same_nodes(struct nuc_graph *to, struct nuc_node *const *nodes, uint32_t count,
+                                    struct nuc_node *const *copies)
+{
+    struct nuc_node **same = nuc_graph_alloc(to, count * sizeof(struct nuc_node *));
+
+    for (uint32_t i = 0; i < count; i++)
+        same[i] = nodes[i] == NULL ? NULL : copies[nodes[i]->id];
+    return same;
+}
+
+/* What a copy names. */
+static void name_copies(struct nuc_graph *to, struct nuc_node *node, struct nuc_node *const *copies)
+{
+    for (struct nuc_arg *a = node->args; a < node->args + node->n_args; a++) {
+        if (a->kind == NUC_ARG_NODE)
+            a->u.node = copies[a->u.node->id];
+        else if (a->kind == NUC_ARG_NODES)
+            a->u.nodes = same_nodes(to, a->u.nodes, a->count, copies);
+    }
+    if (node->n_users == 1) {
+        node->first_user = copies[node->users[0]->id];
+        node->users = &node->first_user;
+    } else {
+        node->users = same_nodes(to, node->users, node->n_users, copies);
+    }
+    node->users_capacity = node->n_users;
+    if (node->cluster != NULL)
+        node->cluster = copies[node->cluster->id];
+}
+
+/* By id in `from`. */
+static struct nuc_node **copy_nodes(struct nuc_graph *to, const struct nuc_graph *from)
+{
+    struct nuc_node **copies = nuc_alloc_array(to->cx, from->next_id, sizeof(struct nuc_node *));
+
+    for (const struct nuc_node *n = from->first; n != NULL; n = n->next)
+        copies[n->id] = copy_node(to, n);
+    for (struct nuc_node *n = to->first; n != NULL; n = n->next)
+        name_copies(to, n, copies);
+    return copies;
 }
 
 struct nuc_graph *nuc_graph_copy(const struct nuc_graph *g)
 {
     struct nuc_graph *to = nuc_graph_new(g->cx, g->file);
-    struct nuc_node **copies = nuc_alloc_array(g->cx, g->next_id, sizeof(struct nuc_node *));
+    struct nuc_node *const *copies = copy_nodes(to, g);
 
     to->call_spec = g->call_spec;
     to->dialect = g->dialect;
-    to->is_copying = true;
-    for (const struct nuc_node *n = g->first; n != NULL; n = n->next)
-        copies[n->id] = copy_node(to, n, copies);
-    to->is_copying = false;
+    to->n_nodes = g->n_nodes;
+    memcpy(to->n_of_op, g->n_of_op, sizeof to->n_of_op);
     nuc_names_copy(to, g, copies);
-    for (const struct nuc_node *n = g->first; n != NULL; n = n->next) {
-        if (n->cluster != NULL)
-            copies[n->id]->cluster = copies[n->cluster->id];
-    }
+    for (struct nuc_node *n = to->first; n != NULL; n = n->next)
+        n->id = to->next_id++;
     return to;
+}
+
+void nuc_graph_gather(struct nuc_graph *g)
+{
+    struct nuc_graph gathered = *g;
+
+    take_memory(&gathered);
+    struct nuc_arena *outer = nuc_push_arena(g->cx);
+    nuc_names_follow(g, copy_nodes(&gathered, g));
+    nuc_pop_arena(g->cx, outer);
+    nuc_free_sub_arena(g->memory);
+    *g = gathered;
 }

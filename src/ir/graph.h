@@ -257,7 +257,6 @@ struct nuc_graph {
     struct nuc_meta_table *metas;
     struct nuc_sub_arena *memory; /* of nodes with their arguments, users and values */
     struct nuc_graph_pool nodes, args;
-    bool is_copying; /* nodes that are added have names, which are entered when all are there */
 };
 
 /* ---- operators ---- */
@@ -333,6 +332,12 @@ void *nuc_graph_alloc(struct nuc_graph *g, size_t size);
 
 /* A graph of its own with equal nodes, names, annotations and order; the bytes of constants are shared. */
 struct nuc_graph *nuc_graph_copy(const struct nuc_graph *g);
+
+/*
+ * Nodes that were added and moved come to lie in memory as they follow each other, which is how passes are going to
+ * walk past them. They keep ids and names; what names them by their addresses is gone.
+ */
+void nuc_graph_gather(struct nuc_graph *g);
 
 /*
  * A new node in front of `before` (NULL: at the end) with its schema's defaults in every argument. `name` is made

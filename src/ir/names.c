@@ -93,6 +93,12 @@ void nuc_names_copy(struct nuc_graph *to, const struct nuc_graph *from, struct n
     take_names(to, from->names, copies);
 }
 
+void nuc_names_follow(struct nuc_graph *g, struct nuc_node *const *copies)
+{
+    for (struct entry *e = g->names->entries; e < g->names->entries + g->names->used; e++)
+        e->node = e->node == NULL ? NULL : copies[e->node->id];
+}
+
 static uint32_t enter(struct nuc_graph *g, const char *name, uint32_t hash, bool lasts)
 {
     struct nuc_name_table *t = g->names;

@@ -173,6 +173,36 @@ static void renumbered_as_copies_are(struct nuc_context *cx, void *arg)
                         nuc_add_node(copy, copy->last, NUC_OP_RELU, NULL)->name);
 }
 
+/* What was added in between lies in between, and all else is as it was. */
+static void gathered_in_order(struct nuc_context *cx, void *arg)
+{
+    struct nuc_node *n[4], *inputs[2];
+    struct nuc_graph *g = two_relus(cx, n);
+    struct nuc_node *add = nuc_add_node(g, n[2], NUC_OP_ADD, NULL);
+
+    nuc_set_arg_node(add, g, 0, n[1]);
+    nuc_set_arg_node(add, g, 1, n[0]);
+    nuc_set_val(g, add, &n[0]->vals[0]);
+    nuc_replace_input(g, n[3], n[1], add);
+    nuc_replace_input(g, n[3], n[2], add);
+    nuc_remove_dead(g);
+    const char *before = nuc_graph_print(g, false);
+    const uint32_t id = add->id, next_id = g->next_id;
+    nuc_graph_gather(g);
+    nuc_graph_verify(g, "gather");
+    assert_string_equal(nuc_graph_print(g, false), before);
+    assert_int_equal(g->next_id, next_id);
+    for (struct nuc_node *a = g->first; a->next != NULL; a = a->next)
+        assert_ptr_equal(a->next, a + 1);
+    add = nuc_find_node(g, "aten_add_tensor");
+    assert_int_equal(add->id, id);
+    assert_int_equal(nuc_inputs(add, inputs, 2), 2);
+    assert_ptr_equal(inputs[1], g->first);
+    assert_int_equal(g->first->n_users, 2);
+    assert_ptr_equal(g->first->users[1], add);
+    assert_ptr_equal(nuc_add_node(g, g->last, NUC_OP_RELU, NULL)->prev, add);
+}
+
 static void metas(struct nuc_context *cx, void *arg)
 {
     const int64_t sizes[] = {2, 3, 4, 5};
@@ -239,6 +269,7 @@ static void test_copies(void **state)
 static void test_renumbering(void **state)
 {
     run(state, renumbered_as_copies_are);
+    run(state, gathered_in_order);
 }
 
 static void test_metas(void **state)
