@@ -211,6 +211,7 @@ struct nuc_lower_options nuc_lowering_options(const struct nuc_model *m, const s
         .arrange = !s->o.reference_compat,
         .reference_compat = s->o.reference_compat,
         .labels = labels,
+        .unnamed = s->trial && nuc_is_builtin_converter(&s->o),
     };
 }
 

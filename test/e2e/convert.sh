@@ -232,6 +232,13 @@ sleep 1000 &
 X
 "$nucleon" compile "$models/conv.tflite" --placement greedy -o leaves.pte --converter "$work/bin/leaves" >/dev/null
 check "a converter that leaves a process behind" cmp -s leaves.pte conv.pte
+# A converter may match tensors by name, also where layouts are tried.
+fake unique <<X
+"$nucleon" inspect "\$in" | sed -n "s/^  %[0-9]* .* '\\(.*\\)'$/\\1/p" | sort >names
+[ -s names ] && [ -z "\$(uniq -d names)" ] && "$nucleon" convert --input "\$in" --output "\$out" --target "\$target"
+X
+check "names are unique in trials, too" "$nucleon" compile "$digits/digits.pt2" --calibration "$digits/calibration.npz" \
+    --dim-order auto -o unique.pte --converter "$work/bin/unique" >/dev/null
 mkdir 'bin/with space'
 cp bin/leaves 'bin/with space/converter'
 "$nucleon" compile "$models/conv.tflite" --placement greedy -o space.pte --converter "$work/bin/with space/converter" >/dev/null

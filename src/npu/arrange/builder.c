@@ -53,6 +53,8 @@ void nuc_ltb_reserve(struct nuc_ltb *b, size_t count)
 
     s->tensors = nuc_grow(b->cx, s->tensors, &s->tensors_capacity, count, sizeof *s->tensors);
     b->notes = nuc_grow(b->cx, b->notes, &b->notes_capacity, count, sizeof *b->notes);
+    if (b->names_last)
+        return;
     b->names = nuc_grow(b->cx, b->names, &b->names_capacity, count, sizeof *b->names);
     nuc_index_reserve(b->cx, &b->by_name, count);
 }
@@ -61,7 +63,7 @@ int32_t nuc_ltb_add(struct nuc_ltb *b, const struct nuc_lt_tensor *tensor, enum 
 {
     struct nuc_lt_tensor t = *tensor;
 
-    t.name = claim_name(b, tensor->name);
+    t.name = b->names_last ? tensor->name : claim_name(b, tensor->name);
     int32_t index = nuc_lt_add_tensor(b->model, &t);
     b->notes = nuc_grow(b->cx, b->notes, &b->notes_capacity, (size_t)index + 1, sizeof *b->notes);
     b->notes[index] = (struct nuc_ltb_note){.format = format, .stand_in = -1, .channels_first = -1};
@@ -91,7 +93,8 @@ int32_t nuc_ltb_duplicate(struct nuc_ltb *b, int32_t tensor, const char *suffix,
 {
     struct nuc_lt_tensor t = *nuc_ltb_at(b, tensor);
 
-    t.name = nuc_format(b->cx, "%s%s", t.name, suffix);
+    if (!b->names_last || b->notes[tensor].label == NULL)
+        t.name = nuc_format(b->cx, "%s%s", t.name, suffix);
     if (!keep_data)
         t.data = (struct nuc_span){NULL, 0};
     int32_t copy = nuc_ltb_add(b, &t, b->notes[tensor].format);
@@ -120,7 +123,7 @@ void nuc_ltb_redirect(struct nuc_ltb *b, int32_t from, int32_t to)
 
 void nuc_ltb_rename(struct nuc_ltb *b, int32_t tensor, const char *name)
 {
-    nuc_ltb_at(b, tensor)->name = claim_name(b, name);
+    nuc_ltb_at(b, tensor)->name = b->names_last ? name : claim_name(b, name);
 }
 
 void nuc_ltb_swap_names(struct nuc_ltb *b, int32_t one, int32_t other)
@@ -178,12 +181,10 @@ void nuc_ltb_name_by_labels(struct nuc_ltb *b)
         used[s->inputs[i]] = true;
     for (uint32_t i = 0; i < s->n_outputs; i++)
         used[s->outputs[i]] = true;
-    nuc_index_free(b->cx, &b->by_name);
-    b->n_names = 0;
     for (uint32_t i = 0; i < s->n_tensors; i++) {
         used[i] = used[i] || uses.producer[i] >= 0 || uses.first[i] < uses.first[i + 1];
         if (used[i] && b->notes[i].label == NULL)
-            claim_name(b, s->tensors[i].name);
+            s->tensors[i].name = claim_name(b, s->tensors[i].name);
     }
     for (uint32_t i = 0; i < s->n_tensors; i++) {
         if (!used[i] || b->notes[i].label == NULL)

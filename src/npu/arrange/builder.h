@@ -1,6 +1,7 @@
 /*
  * Builder of a LiteRT model: the model, and for each tensor what the file does not hold but lowering and
- * tidying need, that is its format, its stand-in once an operator was dropped, and a unique name.
+ * tidying need, that is its format, its stand-in once an operator was dropped and, when nuc_ltb_name_by_labels() gave
+ * it one, a unique name.
  */
 #ifndef NUC_NPU_ARRANGE_BUILDER_H
 #define NUC_NPU_ARRANGE_BUILDER_H
@@ -41,6 +42,7 @@ struct nuc_ltb {
     struct nuc_ltb_name *names; /* in use */
     size_t n_names, names_capacity;
     struct nuc_index by_name;
+    bool names_last;                 /* names are for nuc_ltb_name_by_labels() to settle, or for no one */
     uint32_t debug_handle;           /* given to operators appended from now on */
     const struct nuc_target *target; /* which transposes there are; flavor NULL: all */
     const struct nuc_flavor *flavor;

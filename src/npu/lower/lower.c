@@ -213,6 +213,7 @@ struct nuc_lt_model *nuc_lower_partition(struct nuc_graph *g, const struct nuc_p
     l.b->model->description = "nucleon";
     l.b->target = l.options.target;
     l.b->flavor = l.options.flavor;
+    l.b->names_last = l.options.labels != NULL || l.options.unnamed;
     const size_t n_values = (size_t)p->n_constants + p->n_inputs + p->n_nodes;
     size_t n_tensors = n_values; /* lists and transposes take the place of scales and zero points */
     for (uint32_t i = 0; i < p->n_nodes; i++)

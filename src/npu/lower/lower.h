@@ -24,6 +24,7 @@ struct nuc_lower_options {
     bool use_neutron_for_format_conversion;
     bool arrange;                    /* beyond the reference: transposes where they move the fewest bytes (arrange.h) */
     const struct nuc_labels *labels; /* of the graph: tensors are named after them; NULL: after nodes */
+    bool unnamed;                    /* no one reads their names, which several may have */
     bool reference_compat; /* boundaries as the reference makes them, also where its runtime gets them wrong */
 };
 
