@@ -121,7 +121,7 @@ struct unknown {
 static void list_unknown(struct unknown *u, struct nuc_scope *scope)
 {
     struct nuc_json nodes = nuc_json_field(&scope->graph, "nodes");
-    const bool *live = nuc_live_nodes(u->im->cx, scope);
+    const bool *live = NULL; /* asked for where there is an unknown operator */
 
     for (size_t i = 0, count = nuc_json_count(&nodes); i < count && u->count < MAX_LISTED; i++) {
         struct nuc_json node = nuc_json_item(&nodes, i);
@@ -134,8 +134,11 @@ static void list_unknown(struct unknown *u, struct nuc_scope *scope)
             if (strcmp(value.key, "as_graph") == 0)
                 list_unknown(u, nuc_open_scope(u->im->cx, nuc_json_field(&value, "graph")));
         }
-        if (!live[i] || nuc_is_about_sizes(&node) || nuc_find_region(&node) != NULL ||
+        if (nuc_is_about_sizes(&node) || nuc_find_region(&node) != NULL ||
             nuc_pt2_find_op(&u->im->known, name).op != NUC_OP_COUNT || nuc_is_one_of(name, u->names, u->count))
+            continue;
+        live = live != NULL ? live : nuc_live_nodes(u->im->cx, scope);
+        if (!live[i])
             continue;
         u->names[u->count++] = name;
         list_operator(u->im, &node, &u->list);
