@@ -66,6 +66,8 @@ static bool same_outputs(const struct nuc_graph *a, const struct nuc_graph *b)
 bool nuc_remove_order_copies(struct nuc_graph *g)
 {
     bool changed = bypass_copies(g, false);
+    if (g->n_of_op[NUC_OP_CLONE] + g->n_of_op[NUC_OP_CLONE_DIM_ORDER] + g->n_of_op[NUC_OP_TO_DIM_ORDER_COPY] == 0)
+        return changed;
     struct nuc_arena *outer = nuc_push_arena(g->cx);
     struct nuc_graph *trial = nuc_graph_copy(g);
     bool same = bypass_copies(trial, true) && same_outputs(g, trial);
