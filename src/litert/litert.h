@@ -44,14 +44,14 @@ struct nuc_lt_quant {
 
 struct nuc_lt_tensor {
     const char *name;
-    enum nuc_dtype dtype;
+    enum nuc_dtype dtype : 8;
+    bool is_variable : 1;
+    bool is_resource : 1; /* stands for a variable that VAR_HANDLE names, and has no type of elements */
+    bool is_unsigned : 1; /* uint32 or uint64, for which int32 and int64 of the same bits stand */
     uint32_t rank;
     int32_t shape[NUC_MAX_RANK];
     struct nuc_lt_quant quant;
-    struct nuc_span data; /* constants: dense bytes; data == NULL: no data */
-    bool is_variable;
-    bool is_resource;      /* stands for a variable that VAR_HANDLE names, and has no type of elements */
-    bool is_unsigned;      /* uint32 or uint64, for which int32 and int64 of the same bits stand */
+    struct nuc_span data;  /* constants: dense bytes; data == NULL: no data */
     const char *unhandled; /* where obstacles are collected: its type, which `dtype` does not stand for; else NULL */
 };
 
