@@ -69,10 +69,10 @@ static inline vec_i32 vec_requant_any_word(vec_i32 v, const struct vec_params *p
     return vec_to_word(vec_requant_any(v, p));
 }
 
-/* By the form of their parameters. */
+/* By the form of their parameters. The shortest has the registers. */
 VEC_INLINE void vec_requant_all(vec_i32 *v, const int n, const struct vec_params *p)
 {
-    if (VEC_LINES && p->form == VEC_LINE)
+    if (VEC_LINES && __builtin_expect(p->form == VEC_LINE, 1))
         VEC_REQUANT_ALL(vec_requant_line);
     else if (VEC_LINES && p->form == VEC_BENT)
         VEC_REQUANT_ALL(vec_requant_bent);
