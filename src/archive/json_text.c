@@ -551,12 +551,8 @@ bool nuc_json_text_parse(struct nuc_json_text *t)
     if (p.at < p.end)
         return wrong(&p, "end of file expected");
     /* What nothing was moved to is given back. */
-    size_t size = (size_t)(p.out - t->text);
-    char *text = allocate(t->cx, size);
-    memcpy(text, t->text, size);
-    give_back(t->cx, t->text);
-    t->text = text;
-    t->size = size;
+    t->size = (size_t)(p.out - t->text);
+    t->text = nuc_shrink(t->cx, t->text, t->size);
     return true;
 }
 

@@ -157,6 +157,23 @@ _Noreturn static void out_of_memory(struct nuc_context *cx, size_t size)
     leave(cx, NUC_NO_MEMORY);
 }
 
+/* An allocator of the caller makes and frees blocks, and changes none. */
+void *nuc_shrink(struct nuc_context *cx, void *block, size_t size)
+{
+    const struct nuc_allocator *a = &cx->allocator;
+
+    if (a->allocate == default_allocate) {
+        void *smaller = size == 0 ? NULL : realloc(block, size);
+        return smaller != NULL ? smaller : block;
+    }
+    void *smaller = a->allocate(a->user, NULL, size + 1);
+    if (smaller == NULL)
+        out_of_memory(cx, size);
+    memcpy(smaller, block, size);
+    a->allocate(a->user, block, 0);
+    return smaller;
+}
+
 static void *aligned_in(struct chunk *c, size_t size, size_t alignment)
 {
     uintptr_t base = (uintptr_t)(c + 1);

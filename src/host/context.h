@@ -146,6 +146,9 @@ void *nuc_grow(struct nuc_context *cx, void *array, size_t *capacity, size_t nee
  */
 void nuc_give_back(struct nuc_context *cx, const void *block, size_t size);
 
+/* The beginning of a block of cx->allocator, whose rest is free. */
+void *nuc_shrink(struct nuc_context *cx, void *block, size_t size);
+
 void *nuc_copy(struct nuc_context *cx, const void *data, size_t size);
 
 /* In an arena around the current one: what is to stay of a scratch arena. The second is a copy. */
