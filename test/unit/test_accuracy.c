@@ -563,11 +563,15 @@ static void any_unit_is_as_good(void **state)
  * Values of which every 16th lies near zero or, rarely, far out; their magnitudes times a constant that takes just
  * these or all but these. Steps of the range that is chosen, or that another network has chosen.
  */
-static float chosen_scale(struct nuc_context *cx, bool takes_far_values, struct nuc_chosen_ranges *ranges)
+static float chosen_scale(struct nuc_context *cx, bool takes_far_values, bool has_state,
+                          struct nuc_chosen_ranges *ranges)
 {
     struct nuc_graph *g =
-        graph_in(cx, "$w = parameter : float32[1, 16384]; $x = input : float32[1, 16384]\n"
-                     "$n = aten.abs.default($x); $m = aten.mul.Tensor($n, $w); $r = aten.relu.default($m)");
+        graph_in(cx,
+                 "$w = parameter : float32[1, 16384]; $x = input : float32[1, 16384]%s\n"
+                 "$n = aten.abs.default($x); $m = aten.mul.Tensor($n, $w); $r = aten.relu.default($m)%s",
+                 has_state ? "; $h = state \"h\" : float32[1, 16384] values (0)" : "",
+                 has_state ? "; $output = output([$r, $r])" : "");
     struct nuc_quantize_options options = {.threads = 2, .accuracy = NUC_ACCURACY_DEFAULT, .ranges = ranges};
     float *w = nuc_alloc_array(cx, MANY, sizeof *w), *x = nuc_alloc_array(cx, MANY, sizeof *x);
     struct nuc_observation o;
@@ -597,14 +601,16 @@ static void a_range_is_chosen_by_its_effect(void **state)
 {
     struct nuc_context *cx = *state = nuc_context_new(NULL);
     struct nuc_chosen_ranges of_wide = {.arena = cx->arena}, of_narrow = of_wide;
-    float wide = chosen_scale(cx, true, &of_wide), narrow = chosen_scale(cx, false, &of_narrow);
+    float wide = chosen_scale(cx, true, false, &of_wide), narrow = chosen_scale(cx, false, false, &of_narrow);
 
     assert_true(wide > 15.0f / 255);
     assert_true(narrow < 0.8f * wide);
     /* Either choice is taken as it is by a network that would choose the other one. */
     assert_true(of_wide.known && of_narrow.known);
-    assert_true(chosen_scale(cx, false, &of_wide) == wide);
-    assert_true(chosen_scale(cx, true, &of_narrow) == narrow);
+    assert_true(chosen_scale(cx, false, false, &of_wide) == wide);
+    assert_true(chosen_scale(cx, true, false, &of_narrow) == narrow);
+    /* What single samples of a sequence show is not compared. */
+    assert_true(chosen_scale(cx, false, true, NULL) == chosen_scale(cx, true, true, NULL));
 }
 
 RUN_TESTS(cmocka_unit_test_teardown(bias_correction_takes_off_the_mean_error, free_context),

@@ -89,15 +89,17 @@ struct choice {
     double error[NUC_CHOICE_MOST]; /* by sample: of the whole network with what is chosen */
 };
 
-static double budget(bool high)
+/* Samples of a sequence are like their neighbours in the other half, which does not show how far states go elsewhere.
+ */
+static double budget(const struct nuc_calibration *c)
 {
-    return high ? HIGH_BUDGET : BUDGET;
+    return nuc_n_states(c->g) != 0 ? 0 : c->high ? HIGH_BUDGET : BUDGET;
 }
 
 /* The budget covers trials of two blocks, of about five ranges each, on enough samples. */
 static bool chooses_by_parts(const struct nuc_calibration *c)
 {
-    return ENOUGH_SAMPLES * (1 + CHECKS + 1.5 * 5) * nuc_run_cost(c->g) <= budget(c->high);
+    return ENOUGH_SAMPLES * (1 + CHECKS + 1.5 * 5) * nuc_run_cost(c->g) <= budget(c);
 }
 
 /* ---- what another network chose ---- */
@@ -502,7 +504,7 @@ static double gain_of(struct choice *h, const uint8_t *by_block, unsigned way, c
 /* The budget covers the first candidate and those that reach far for all tensors. */
 static bool covers_all(const struct choice *h)
 {
-    return (1 + (double)FAR) * (double)h->n_samples * h->run_cost <= budget(h->c->high);
+    return (1 + (double)FAR) * (double)h->n_samples * h->run_cost <= budget(h->c);
 }
 
 /* Somebody asks what the network loses, whatever is chosen. */
@@ -546,7 +548,7 @@ static void choose(struct choice *h)
     /*
      * As many blocks as the budget allows, on enough samples; then, with a tensor to each block, as many samples.
      */
-    double runs = budget(h->c->high) / h->run_cost, all = (double)h->n_samples;
+    double runs = budget(h->c) / h->run_cost, all = (double)h->n_samples;
     double enough = all < ENOUGH_SAMPLES ? all : ENOUGH_SAMPLES;
     uint32_t n = h->n_open;
 

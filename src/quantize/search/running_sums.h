@@ -12,8 +12,8 @@ struct nuc_steps {
 };
 
 /*
- * Calls wide(user, state, path, loss, steps) for each state whose rounding takes more than half a decibel off an SQNR of
- * 40 dB; path[id]: the state and the nodes that make its next value of it. Returns whether there is one. `c` has
+ * Calls wide(user, state, path, loss, steps) for each state whose rounding takes more than half a decibel off an SQNR
+ * of 40 dB; path[id]: the state and the nodes that make its next value of it. Returns whether there is one. `c` has
  * observed the samples and chosen its ranges.
  */
 bool nuc_find_running_sums(struct nuc_calibration *c, const struct nuc_steps *steps,
