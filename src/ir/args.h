@@ -181,10 +181,10 @@ static inline int64_t nuc_at_least_0(int64_t n)
     return n > 0 ? n : 0;
 }
 
-/* Equality of two numbers without a floating-point comparison that warns; a NaN equals everything. */
+/* Equality of two numbers without a floating-point comparison that warns; a NaN equals nothing. */
 static inline bool nuc_numbers_equal(double a, double b)
 {
-    return !(a < b) && !(a > b);
+    return a <= b && a >= b;
 }
 
 #endif
