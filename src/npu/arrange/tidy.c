@@ -130,7 +130,10 @@ static void bypass(struct nuc_ltb *b, uint32_t first, uint32_t second)
     nuc_ltb_set_shape(b, op->outputs[0], shape, rank);
 }
 
-bool nuc_tidy_fuse_transposes(struct nuc_ltb *b)
+/* Drops the operators that nothing reads any more by what `passes_by` made of their readers, which are those of before.
+ */
+static bool drop_where(struct nuc_ltb *b,
+                       bool (*passes_by)(struct nuc_ltb *b, const struct nuc_lt_uses *u, uint32_t op))
 {
     uint32_t n_ops = nuc_ltb_graph(b)->n_ops;
     struct nuc_sub_arena *sub = nuc_enter_sub_arena(b->cx);
@@ -138,20 +141,29 @@ bool nuc_tidy_fuse_transposes(struct nuc_ltb *b)
     struct nuc_lt_uses u = nuc_lt_uses(b->cx, nuc_ltb_graph(b));
 
     nuc_leave_sub_arena(b->cx, sub);
-    for (uint32_t i = 0; i < n_ops; i++) {
-        const struct nuc_lt_op *op = &nuc_ltb_graph(b)->ops[i];
-        int32_t y = op->outputs[0];
-        /* Readers of y stay the same while others are bypassed: a bypass adds readers of inputs of earlier operators.
-         */
-        if (nuc_ltb_perm_of(b, op) == NULL || nuc_ltb_is_output(b, y) || !read_by_transposes(b, &u, op))
-            continue;
-        for (uint32_t r = u.first[y]; r < u.first[y + 1]; r++)
-            bypass(b, i, u.reader[r]);
-        drop[i] = true;
-    }
+    for (uint32_t i = 0; i < n_ops; i++)
+        drop[i] = passes_by(b, &u, i);
     bool dropped = nuc_ltb_drop_ops(b, drop);
     nuc_free_sub_arena(sub);
     return dropped;
+}
+
+/* Readers of the result stay the same while others are bypassed: that adds readers of inputs of earlier operators. */
+static bool is_fused(struct nuc_ltb *b, const struct nuc_lt_uses *u, uint32_t i)
+{
+    const struct nuc_lt_op *op = &nuc_ltb_graph(b)->ops[i];
+    int32_t y = op->outputs[0];
+
+    if (nuc_ltb_perm_of(b, op) == NULL || nuc_ltb_is_output(b, y) || !read_by_transposes(b, u, op))
+        return false;
+    for (uint32_t r = u->first[y]; r < u->first[y + 1]; r++)
+        bypass(b, i, u->reader[r]);
+    return true;
+}
+
+bool nuc_tidy_fuse_transposes(struct nuc_ltb *b)
+{
+    return drop_where(b, is_fused);
 }
 
 /* ---- identities ---- */
@@ -257,38 +269,33 @@ static bool fits(const struct nuc_ltb *b, const struct nuc_lt_op *op, int32_t y,
     return w->data.data != NULL && w->rank == 2 && w->shape[1] == flat->shape[1];
 }
 
+static bool is_in_weights(struct nuc_ltb *b, const struct nuc_lt_uses *u, uint32_t i)
+{
+    struct nuc_lt_op *ops = nuc_ltb_graph(b)->ops;
+
+    if (!is_boundary_transpose(b, &ops[i]))
+        return false;
+    int32_t y = ops[i].outputs[0];
+    int32_t reshape = only_reader(b, u, y);
+    if (reshape < 0 || ops[reshape].code != NUC_LT_RESHAPE || ops[reshape].inputs[0] != y)
+        return false;
+    int32_t z = ops[reshape].outputs[0];
+    int32_t reader = only_reader(b, u, z);
+    if (reader < 0 || !fits(b, &ops[reader], y, z))
+        return false;
+    /* [O, C*H*W] seen as [O, C, H, W] and moved to [O, H, W, C]; y is [N, C, H, W]. A copy: others may read the
+     * weights. */
+    int32_t shape[NUC_MAX_RANK], perm[NUC_MAX_RANK];
+    uint32_t rank = nuc_ltb_at(b, y)->rank;
+    memcpy(shape, nuc_ltb_at(b, y)->shape, sizeof shape);
+    shape[0] = nuc_ltb_at(b, ops[reader].inputs[1])->shape[0];
+    nuc_perm_to_last(perm, rank);
+    ops[reader].inputs[1] = nuc_ltb_permuted_constant(b, ops[reader].inputs[1], "", shape, rank, perm);
+    ops[reshape].inputs[0] = ops[i].inputs[0];
+    return true;
+}
+
 bool nuc_tidy_permute_weights(struct nuc_ltb *b)
 {
-    uint32_t n_ops = nuc_ltb_graph(b)->n_ops;
-    struct nuc_sub_arena *sub = nuc_enter_sub_arena(b->cx);
-    bool *drop = nuc_alloc_array(b->cx, n_ops, sizeof *drop);
-    struct nuc_lt_uses u = nuc_lt_uses(b->cx, nuc_ltb_graph(b));
-
-    nuc_leave_sub_arena(b->cx, sub);
-    for (uint32_t i = 0; i < n_ops; i++) {
-        struct nuc_lt_op *ops = nuc_ltb_graph(b)->ops;
-        if (!is_boundary_transpose(b, &ops[i]))
-            continue;
-        int32_t y = ops[i].outputs[0];
-        int32_t reshape = only_reader(b, &u, y);
-        if (reshape < 0 || ops[reshape].code != NUC_LT_RESHAPE || ops[reshape].inputs[0] != y)
-            continue;
-        int32_t z = ops[reshape].outputs[0];
-        int32_t reader = only_reader(b, &u, z);
-        if (reader < 0 || !fits(b, &ops[reader], y, z))
-            continue;
-        /* [O, C*H*W] seen as [O, C, H, W] and moved to [O, H, W, C]; y is [N, C, H, W]. A copy: others may read the
-         * weights. */
-        int32_t shape[NUC_MAX_RANK], perm[NUC_MAX_RANK];
-        uint32_t rank = nuc_ltb_at(b, y)->rank;
-        memcpy(shape, nuc_ltb_at(b, y)->shape, sizeof shape);
-        shape[0] = nuc_ltb_at(b, ops[reader].inputs[1])->shape[0];
-        nuc_perm_to_last(perm, rank);
-        ops[reader].inputs[1] = nuc_ltb_permuted_constant(b, ops[reader].inputs[1], "", shape, rank, perm);
-        ops[reshape].inputs[0] = ops[i].inputs[0];
-        drop[i] = true;
-    }
-    bool dropped = nuc_ltb_drop_ops(b, drop);
-    nuc_free_sub_arena(sub);
-    return dropped;
+    return drop_where(b, is_in_weights);
 }
