@@ -547,11 +547,6 @@ size_t nuc_eval_fork_size(const struct nuc_evaluator *e)
     return e->arena_size + most_scratch(e, 1);
 }
 
-size_t nuc_eval_arena_size(const struct nuc_evaluator *e)
-{
-    return e->arena_size;
-}
-
 bool nuc_eval_is_refused(const struct nuc_evaluator *e)
 {
     return e->refusal.call != NULL;

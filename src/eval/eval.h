@@ -83,7 +83,7 @@ void nuc_eval_round(struct nuc_evaluator *e, const struct nuc_node *quantize, st
  */
 struct nuc_evaluator *nuc_eval_fork(const struct nuc_evaluator *e);
 
-/* Bytes of what a fork computes with: activations and scratch. */
+/* Bytes of what a fork computes with: activations, which take less than their sum, and scratch. */
 size_t nuc_eval_fork_size(const struct nuc_evaluator *e);
 
 /*
@@ -115,9 +115,6 @@ const void *nuc_eval_node_data(const struct nuc_evaluator *e, const struct nuc_n
 
 /* Adds to that value, of float32, where all values stay: steps after it go on with the sum. */
 void nuc_eval_shift(struct nuc_evaluator *e, const struct nuc_node *node, const float *by);
-
-/* Bytes of the activation arena: less than the sum of all activations. */
-size_t nuc_eval_arena_size(const struct nuc_evaluator *e);
 
 /*
  * Constant folding: when every tensor argument of `node` is a parameter, buffer or constant, or it is a range or zeros,

@@ -23,7 +23,7 @@ static void activations_share_memory(void **state)
 {
     for (int length = 2; length < 12; length += 3) {
         struct nuc_graph *g = chain(length);
-        assert_int_equal(nuc_eval_arena_size(nuc_eval_new(g, 1)), 2 * 64 * sizeof(float));
+        assert_int_equal(nuc_eval_fork_size(nuc_eval_new(g, 1)), 2 * 64 * sizeof(float));
         free_graph(g);
     }
 }
