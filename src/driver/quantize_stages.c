@@ -209,8 +209,8 @@ static void check_prepared(const struct nuc_model *m)
 
 #define ALIGNMENT 64 /* of values */
 #define ROOM_TOGETHER ((size_t)32 << 20)
-#define SECONDS_TOGETHER                                                                                               \
-    0.1 /* a caller that shows progress, or stops, is asked as often, or after one for each thread */
+/* A caller that shows progress, or stops, is asked as often, or after a sample for each thread. */
+#define SECONDS_TOGETHER 0.1
 
 /* Samples that are read one after the other and run side by side. */
 struct together {

@@ -187,10 +187,10 @@ static inline int32_t vec_up(int32_t v, int32_t by)
 /* Weight of a lane's product `k` in a group of four. */
 void vec_weight_set(const struct vec_isa *isa, uint8_t *group, int32_t lane, int32_t k, int8_t weight);
 
-/* Sizes of staged rows from the rest of the window. `stage`: rows are copied. Returns bytes of scratch. */
-uint64_t vec_window_measure(struct vec_window *w, bool stage);
+/* Sizes of staged rows from the rest of the window. Returns bytes of scratch. */
+uint64_t vec_window_measure(struct vec_window *w);
 
-/* Bytes of the taps of a window that was not measured yet, and of what vec_window_place() writes after them. */
+/* Bytes of the taps of a window, and of what vec_window_place() writes after them. */
 uint64_t vec_window_taps(const struct vec_window *w);
 
 /* The offsets of the taps, when the window is as it runs. */

@@ -149,7 +149,7 @@ struct vec_plan *vec_plan_depthwise(const struct vec_isa *isa, const struct nuc_
         w.ring = w.tap_rows = l.height / 2;
     }
     w.n_taps = l.groups * VEC_DEPTH / l.rows;
-    uint64_t scratch = vec_window_measure(&w, true);
+    uint64_t scratch = vec_window_measure(&w);
     if (scratch > VEC_MOST_SCRATCH)
         return NULL;
     struct vec_plan *plan = vec_plan_new(budget, vec_run_depthwise, l.taps + vec_window_taps(&w), &memory);

@@ -327,7 +327,7 @@ struct vec_plan *vec_plan_dense(const struct vec_isa *isa, const struct nuc_npu 
         p->pixels = p->rows * p->window.out_w;
         p->sweep = (int32_t)(most < VEC_TILE ? VEC_TILE : most);
     }
-    const uint64_t scratch = vec_window_measure(&p->window, stage);
+    const uint64_t scratch = vec_window_measure(&p->window);
     plan->scratch = (size_t)scratch;
     p->gemm.staged = stage;
     p->window.flip = (int8_t)(stage ? isa->input_offset : 0);

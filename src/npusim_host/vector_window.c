@@ -20,7 +20,7 @@ static void measure_columns(struct vec_window *w)
                w->pitch == (size_t)w->pixel;
 }
 
-uint64_t vec_window_measure(struct vec_window *w, bool stage)
+uint64_t vec_window_measure(struct vec_window *w)
 {
     uint64_t pixels = ((uint64_t)w->padded_w + (uint64_t)w->split - 1) / (uint64_t)w->split;
     uint64_t each = w->pairs ? 2 : 1, plane = pixels * (uint64_t)w->pitch * each;
@@ -29,8 +29,6 @@ uint64_t vec_window_measure(struct vec_window *w, bool stage)
     measure_columns(w);
     w->plane = (size_t)plane;
     w->slot = (size_t)slot;
-    if (!stage)
-        w->ring = 0;
     return ((uint64_t)w->ring + (!w->pairs ? 1 : w->spread > 1 ? 3 : 2)) * slot;
 }
 
