@@ -448,6 +448,7 @@ static void set_dropped(struct nuc_cv *cv, int32_t view, bool dropped)
 /* The last first, each view without which less memory is live at the peak, if others stay readable. */
 static void take_back(struct nuc_cv *cv, const int32_t *views, uint32_t n)
 {
+    struct nuc_arena *outer = nuc_push_arena(cv->cx);
     struct lives now = new_lives(cv), without = new_lives(cv);
 
     measure(cv, &now);
@@ -469,6 +470,7 @@ static void take_back(struct nuc_cv *cv, const int32_t *views, uint32_t n)
         set_alias(cv, view, alias);
         set_dropped(cv, view, true);
     }
+    nuc_pop_arena(cv->cx, outer);
 }
 
 void nuc_cv_make_views(struct nuc_cv *cv)

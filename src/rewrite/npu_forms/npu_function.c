@@ -326,6 +326,7 @@ bool nuc_has_npu_function(const struct nuc_support *s, const struct nuc_node *no
 /* Of the 256 numbers that come in. */
 static void evaluate(struct nuc_graph *g, const struct nuc_node *node, const struct nuc_quant *in, float results[256])
 {
+    struct nuc_arena *outer = nuc_push_arena(g->cx);
     struct nuc_graph *alone = nuc_graph_new(g->cx, g->file);
     struct nuc_meta meta = nuc_meta_make(NUC_F32, (int64_t[]){256}, 1);
     struct nuc_node *input = nuc_add_placeholder(alone, "x", NUC_USER_INPUT, &meta);
@@ -344,6 +345,7 @@ static void evaluate(struct nuc_graph *g, const struct nuc_node *node, const str
     for (int i = 0; i < 256; i++)
         x[i] = (float)((double)(i + INT8_MIN - in->zero_point) * in->scale);
     nuc_eval_run(nuc_eval_new(alone, 1), (const void *const[]){x}, (void *const[]){results});
+    nuc_pop_arena(g->cx, outer);
 }
 
 /* ---- nodes ---- */

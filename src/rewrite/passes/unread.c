@@ -908,5 +908,6 @@ bool nuc_leave_unread(struct nuc_graph *g, const struct nuc_target *target, bool
         any = is_narrow(&u, n);
     if (any)
         replace(&u);
+    nuc_give_back(g->cx, u.of, u.room * sizeof *u.of);
     return any;
 }
