@@ -175,15 +175,12 @@ const struct nuc_explain_cycles *nuc_cycles_of_program(const struct nuc_graph *g
 
 struct writing {
     const struct nuc_model *lowered;
-    const struct nuc_graph *graph; /* its graph, or another one that stands for it */
+    struct nuc_graph *graph; /* that stands for its graph: writing a program rewrites it */
     struct nuc_program_memory_report report;
     struct nuc_span program;
 };
 
-/*
- * Of a copy, since writing a program rewrites its graph. Where things lie does not change what they take, and what
- * delegates have is copied once where it is not inside of a table.
- */
+/* Where things lie does not change what they take, and what delegates have is copied once where it is in no table. */
 static void write_program(struct nuc_context *cx, void *arg)
 {
     struct writing *w = arg;
@@ -194,16 +191,16 @@ static void write_program(struct nuc_context *cx, void *arg)
     options.plan_delegate_scratch = false;
     options.plan_effort = 1;
     options.report = &w->report;
-    w->program = nuc_write_program(nuc_graph_copy(w->graph), &options);
+    w->program = nuc_write_program(w->graph, &options);
 }
 
 /* Of a program that is written for it from a copy of the graph. NULL: none can be written. */
 static const struct nuc_explain_cycles *cycles_of_lowered(const struct nuc_graph *g, const struct nuc_model *lowered)
 {
-    struct writing w = {.lowered = lowered, .graph = lowered->graph};
     const struct nuc_explain_cycles *cycles = NULL;
 
     struct nuc_sub_arena *sub = nuc_enter_sub_arena(g->cx);
+    struct writing w = {.lowered = lowered, .graph = nuc_graph_copy(lowered->graph)};
     enum nuc_status status = nuc_attempt(g->cx, write_program, &w);
     nuc_leave_sub_arena(g->cx, sub);
     if (status == NUC_OK)
@@ -212,7 +209,7 @@ static const struct nuc_explain_cycles *cycles_of_lowered(const struct nuc_graph
     return cycles;
 }
 
-uint64_t nuc_cycles_with(const struct nuc_model *lowered, const struct nuc_graph *graph)
+uint64_t nuc_cycles_with(const struct nuc_model *lowered, struct nuc_graph *graph)
 {
     struct nuc_context *cx = graph->cx;
     struct writing w = {.lowered = lowered, .graph = graph};
@@ -302,7 +299,8 @@ struct nuc_explanation *nuc_explain_partitioned(struct nuc_model *m, bool with_c
     return e;
 }
 
-/* Those that nuc_explain_partitioned() has, from the program alone. */
+/* Those that nuc_explain_partitioned() has, from the program alone; 0: there is none, nor decisions to estimate from.
+ */
 static void count_cycles(struct nuc_model *partitioned, void *arg)
 {
     struct lowering l = {.partitioned = partitioned, .last = NUC_STAGE_BOUNDARY};
@@ -311,7 +309,7 @@ static void count_cycles(struct nuc_model *partitioned, void *arg)
     *cycles = 0;
     if (nuc_attempt(partitioned->c->cx, lower, &l) == NUC_OK)
         *cycles = nuc_cycles_with(l.lowered, l.lowered->graph);
-    if (*cycles == 0)
+    if (*cycles == 0 && partitioned->partitions->decisions != NULL)
         *cycles = nuc_explained_cycles(nuc_explain_partitioned(partitioned, false));
 }
 

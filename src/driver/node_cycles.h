@@ -17,8 +17,8 @@ const struct nuc_explain_cycles *nuc_cycles_of_program(const struct nuc_graph *p
                                                        const struct nuc_node *const *instructions,
                                                        size_t n_instructions);
 
-/* All cycles of the program that the model would have with another graph than its own; 0: it would have none. */
-uint64_t nuc_cycles_with(const struct nuc_model *lowered, const struct nuc_graph *graph);
+/* All cycles of the program that the model would have with this graph, which is used up; 0: it would have none. */
+uint64_t nuc_cycles_with(const struct nuc_model *lowered, struct nuc_graph *graph);
 
 /*
  * The explanation of a partitioned model by what the stages to `lower` or `strips` made of it and by what its program

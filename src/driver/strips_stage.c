@@ -167,7 +167,7 @@ static void report(const struct search *s, struct nuc_program_report *r)
     for (uint32_t i = 0; i < s->n; i++)
         r->n_strips += (size_t)s->stages[i].count;
     r->n_strip_stages = s->n;
-    uint64_t cycles = s->n > 0 ? nuc_cycles_with(s->j->m, s->j->m->graph) : 0;
+    uint64_t cycles = s->n > 0 ? nuc_cycles_with(s->j->m, nuc_graph_copy(s->j->m->graph)) : 0;
     r->strip_cycles = cycles > r->plain_cycles ? cycles - r->plain_cycles : 0;
 }
 
@@ -188,7 +188,7 @@ void nuc_compute_in_strips(struct nuc_job *j)
         s.n = s.n_least;
     }
     j->m->lowered->report.least_arena = s.least;
-    j->m->lowered->report.plain_cycles = s.n > 0 ? nuc_cycles_with(j->m, s.plain) : 0;
+    j->m->lowered->report.plain_cycles = s.n > 0 ? nuc_cycles_with(j->m, nuc_graph_copy(s.plain)) : 0;
     for (uint32_t i = 0; i < s.n; i++)
         nuc_cut_into_strips(j->m->graph, j->m->settings->target, &s.stages[i]);
     report(&s, &j->m->lowered->report);
