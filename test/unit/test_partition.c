@@ -465,7 +465,7 @@ static void check_random(struct nuc_context *cx, void *arg)
         p.group[i] = -1;
     plain_propose(&p, supported);
     const struct nuc_flow flow = nuc_flow_of(g);
-    struct nuc_proposal *found = nuc_propose_partitions(cx, &flow, supported);
+    struct nuc_proposal *found = nuc_propose_partitions(cx, cx->arena, &flow, supported);
     for (uint32_t i = 0; i < p.n; i++) {
         int tag = found->of[i] < 0 ? -1 : (int)found->tags[found->of[i]];
         if (tag != (p.group[i] < 0 ? -1 : p.tag[i]))
@@ -501,7 +501,7 @@ static void check_long_chain(struct nuc_context *cx, void *arg)
         n = relu;
     }
     const struct nuc_flow flow = nuc_flow_of(g);
-    assert_int_equal(nuc_propose_partitions(cx, &flow, supported)->count, 50000);
+    assert_int_equal(nuc_propose_partitions(cx, cx->arena, &flow, supported)->count, 50000);
 }
 
 static void check_determinism(struct nuc_context *cx, void *arg)

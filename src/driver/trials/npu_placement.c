@@ -80,73 +80,103 @@ static void forget_marks(struct nuc_graph *g)
         n->do_not_delegate = false;
 }
 
-static void give_reasons(const struct placement *p, struct nuc_partitions *partitions)
+static void give_reasons(const char *const *refused, struct nuc_partitions *partitions)
 {
     for (uint32_t i = 0; i < partitions->n_decisions; i++) {
         struct nuc_decision *d = &partitions->decisions[i];
-        if (d->node->id < p->n_ids && p->refused[d->node->id] != NULL)
-            *d = (struct nuc_decision){.node = d->node, .rule = p->refused[d->node->id], .actual = "", .limit = ""};
+        if (refused[d->node->id] != NULL)
+            *d = (struct nuc_decision){.node = d->node, .rule = refused[d->node->id], .actual = "", .limit = ""};
     }
 }
 
-static struct nuc_partitions *place(struct nuc_model *m, const struct nuc_partition_options *options, uint32_t by_cost)
-{
-    const struct nuc_target *target = m->settings->target;
-    struct placement p = {.g = m->graph, .options = options, .n_ids = m->graph->next_id};
-    struct nuc_partition_options asking = *options;
-
-    forget_marks(m->graph); /* of another placement */
-    asking.by_cost = by_cost;
-    asking.has_int8_kernel = target->cpu != NULL ? nuc_cortexm_has_kernel : NULL;
-    struct nuc_partitions *partitions = nuc_partition_graph(m->graph, &asking);
-    bool transposes = nuc_has_firmware_kernel(target, NUC_FW_Transpose);
-    if (target->cpu == NULL && transposes)
-        return partitions;
-    p.refused = nuc_alloc_array(m->c->cx, p.n_ids, sizeof(char *));
-    /* Each round refuses at least one node more, so that this ends; what a refusal leaves alone may be next. */
-    asking.check_op_support = ask;
-    asking.check_op_support_user = &p;
-    for (;;) {
-        p.changed = false;
-        if (target->cpu != NULL)
-            refuse_weight_permutations(&p);
-        if (!transposes && !p.changed)
-            refuse_transposes(&p, m, partitions);
-        if (!p.changed) {
-            give_reasons(&p, partitions);
-            return partitions;
-        }
-        forget_marks(m->graph);
-        partitions = nuc_partition_graph(m->graph, &asking);
-    }
-}
-
-/* How often placement by cost counts a call; 0: it is greedy. */
-static const uint32_t call_counts[] = {
-    [NUC_PLACING_BY_CALLS] = 1, [NUC_PLACING_FEWER_CALLS] = 3, [NUC_PLACING_GREEDY] = 0};
-
-/* A placement while others are tried, and what each node of the graph then says of it. */
+/* A placement, perhaps one of several that are tried, and what each node of the graph then says of it. */
 struct placed {
     struct nuc_sub_arena *memory;
+    struct nuc_partitioner *by;
+    bool is_asked_again; /* the partitioner lies in the memory of a placement before */
     struct nuc_partitions *partitions;
+    const char **refused; /* by node id; NULL: the partitioner alone decided */
     struct mark {
         int partition;
         bool on_cpu;
     } * marks; /* in the order of the graph */
 };
 
-static struct placed try_placing(struct nuc_model *m, const struct nuc_partition_options *options, uint32_t by_cost)
+/*
+ * `asked`: the partitioner of another placement that no refusal changed; NULL: there is none. What the CPU has no
+ * kernels for, or the NPU transposes in vain, is refused in rounds.
+ */
+static struct placed place(struct nuc_model *m, const struct nuc_partition_options *options, uint32_t by_cost,
+                           struct nuc_partitioner *asked)
+{
+    const struct nuc_target *target = m->settings->target;
+    struct placement p = {.g = m->graph, .options = options, .n_ids = m->graph->next_id};
+    struct nuc_partition_options asking = *options;
+    const bool transposes = nuc_has_firmware_kernel(target, NUC_FW_Transpose);
+    struct placed found = {.by = asked};
+
+    asking.has_int8_kernel = target->cpu != NULL ? nuc_cortexm_has_kernel : NULL;
+    /* Each round refuses at least one node more, so that this ends; what a refusal leaves alone may be next. */
+    for (;;) {
+        found.is_asked_again = found.by != NULL;
+        if (found.by == NULL) {
+            forget_marks(m->graph); /* of another placement */
+            found.by = nuc_partitioner_new(m->graph, &asking);
+        }
+        found.partitions = nuc_partitioner_place(found.by, by_cost);
+        if (target->cpu == NULL && transposes)
+            return found;
+        if (p.refused == NULL)
+            p.refused = nuc_alloc_array(m->c->cx, p.n_ids, sizeof(char *));
+        p.changed = false;
+        if (target->cpu != NULL)
+            refuse_weight_permutations(&p);
+        if (!transposes && !p.changed)
+            refuse_transposes(&p, m, found.partitions);
+        if (!p.changed)
+            return found;
+        found.refused = p.refused;
+        asking.check_op_support = ask;
+        asking.check_op_support_user = &p;
+        found.by = NULL;
+    }
+}
+
+static struct nuc_partitions *decide(const struct placed *p)
+{
+    nuc_partitioner_decide(p->by, p->partitions);
+    if (p->refused != NULL)
+        give_reasons(p->refused, p->partitions);
+    return p->partitions;
+}
+
+/* How often placement by cost counts a call; 0: it is greedy. */
+static const uint32_t call_counts[] = {
+    [NUC_PLACING_BY_CALLS] = 1, [NUC_PLACING_FEWER_CALLS] = 3, [NUC_PLACING_GREEDY] = 0};
+
+/* `first`: one that was tried before; NULL: there is none. */
+static struct placed try_placing(struct nuc_model *m, const struct nuc_partition_options *options, uint32_t by_cost,
+                                 const struct placed *first)
 {
     struct nuc_context *cx = m->c->cx;
-    struct placed p = {.memory = nuc_enter_sub_arena(cx)};
+    struct nuc_sub_arena *memory = nuc_enter_sub_arena(cx);
+    struct placed p = place(m, options, by_cost, first != NULL && first->refused == NULL ? first->by : NULL);
     uint32_t i = 0;
 
-    p.partitions = place(m, options, by_cost);
+    p.memory = memory;
     p.marks = nuc_alloc_array(cx, m->graph->n_nodes, sizeof *p.marks);
     for (const struct nuc_node *n = m->graph->first; n != NULL; n = n->next)
         p.marks[i++] = (struct mark){n->partition, n->do_not_delegate};
-    nuc_leave_sub_arena(cx, p.memory);
+    nuc_leave_sub_arena(cx, memory);
     return p;
+}
+
+/* A partitioner stays as long as a placement of it. */
+static struct placed take(const struct placed *better, const struct placed *other)
+{
+    if (other->is_asked_again || other->by != better->by)
+        nuc_free_sub_arena(other->memory);
+    return *better;
 }
 
 /* UINT64_MAX: it cannot be converted. */
@@ -156,7 +186,7 @@ static uint64_t converted_cycles(const struct nuc_model *m, const struct placed 
     uint64_t cycles;
 
     as.partitions = p->partitions;
-    return nuc_count_cycles(&as, &cycles) ? cycles : UINT64_MAX;
+    return nuc_count_cycles(&as, &cycles) && cycles > 0 ? cycles : UINT64_MAX;
 }
 
 /*
@@ -171,18 +201,16 @@ static struct placed best_placement(struct nuc_model *m, const struct nuc_partit
     struct placed other;
 
     if (by_cost == 1 && found.partitions->count > 1) {
-        other = try_placing(m, options, call_counts[NUC_PLACING_FEWER_CALLS]);
+        other = try_placing(m, options, call_counts[NUC_PLACING_FEWER_CALLS], &found);
         uint64_t fewer = converted_cycles(m, &other);
-        nuc_free_sub_arena((fewer < least ? found : other).memory);
-        found = fewer < least ? other : found;
+        found = take(fewer < least ? &other : &found, fewer < least ? &found : &other);
         least = fewer < least ? fewer : least;
     }
-    other = try_placing(m, options, 0);
+    other = try_placing(m, options, call_counts[NUC_PLACING_GREEDY], &found);
     uint64_t greedy = converted_cycles(m, &other);
     uint64_t start = m->settings->target->npu->kernel / 2, share = greedy / 20;
     bool stays = greedy < UINT64_MAX && (least == UINT64_MAX || greedy <= least + (start < share ? start : share));
-    nuc_free_sub_arena((stays ? found : other).memory);
-    return stays ? other : found;
+    return take(stays ? &other : &found, stays ? &found : &other);
 }
 
 struct nuc_partitions *nuc_place(struct nuc_model *m, const struct nuc_partition_options *options)
@@ -199,9 +227,11 @@ struct nuc_partitions *nuc_place(struct nuc_model *m, const struct nuc_partition
         }
         return partitions;
     }
-    if (s->trial && !s->places_well)
-        return place(m, options, by_cost);
-    struct placed best = try_placing(m, options, by_cost);
+    if (s->trial && !s->places_well) {
+        const struct placed only = place(m, options, by_cost, NULL);
+        return decide(&only);
+    }
+    struct placed best = try_placing(m, options, by_cost, NULL);
     if (best.partitions->n_by_cost > 0)
         best = best_placement(m, options, by_cost, best);
     uint32_t i = 0;
@@ -209,5 +239,5 @@ struct nuc_partitions *nuc_place(struct nuc_model *m, const struct nuc_partition
         n->partition = best.marks[i].partition;
         n->do_not_delegate = best.marks[i].on_cpu;
     }
-    return best.partitions;
+    return decide(&best);
 }

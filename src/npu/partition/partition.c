@@ -24,52 +24,79 @@ struct step {
 
 #define NO_NODE UINT32_MAX
 
-struct partitioning {
+struct nuc_partitioner {
     struct nuc_graph *g;
-    const struct nuc_partition_options *options;
+    struct nuc_partition_options options;
     struct nuc_support support;
-    struct nuc_partitions *out;
+    uint32_t n_decisions;
+    struct nuc_decision *decisions, **by_id;
+    struct nuc_sub_arena *work;  /* of what only placing asks */
+    struct nuc_arena *proposals; /* where they lie: there, or in the memory of a search */
     bool *refused; /* by node id: the rules, the options or an earlier round keep the compute node on the CPU */
     bool *supported;
     struct nuc_flow flow;
     uint32_t n_steps;
     struct step *steps; /* the calls in graph order */
-    struct nuc_proposal *proposal;
+    struct nuc_proposal *proposal, *greedy;
+    const bool *greedy_refused;
     struct not_delegated *not_delegated;
-    bool is_trial;             /* refusals have no reasons: they are taken back */
-    const bool *first_refused; /* of a search for the cheapest placement: what it begins with */
+    struct placed *placed; /* whose refusals are noted; NULL: they are those of all placements */
+    bool is_trial;         /* refusals have no reasons: they are taken back */
     struct nuc_place_model *model;
 };
 
-static struct nuc_decision *decision_of(struct partitioning *p, const struct nuc_node *node)
+/* Why a node is on the CPU in one placement, though not in the greedy one. */
+struct reason {
+    const struct nuc_node *node;
+    struct nuc_verdict verdict;
+    const struct nuc_node *neighbour;
+    bool by_cost;
+};
+
+struct placed {
+    struct nuc_partitions partitions;
+    struct reason *reasons;
+    size_t n_reasons, capacity;
+};
+
+static struct nuc_decision *decision_of(struct nuc_partitioner *p, const struct nuc_node *node)
 {
-    return p->out->by_id[node->id];
+    return p->by_id[node->id];
 }
 
-static void set_reason(struct nuc_decision *d, struct nuc_verdict v)
+static void set_reason(struct nuc_decision *d, struct nuc_verdict v, const struct nuc_node *neighbour)
 {
     d->rule = v.rule;
     d->actual = v.actual;
     d->limit = v.limit;
+    d->neighbour = neighbour;
 }
 
-static void refuse(struct partitioning *p, struct nuc_node *node, struct nuc_verdict v)
+static void note_reason(struct nuc_partitioner *p, struct reason reason)
+{
+    struct placed *to = p->placed;
+
+    to->reasons = nuc_grow(p->g->cx, to->reasons, &to->capacity, to->n_reasons + 1, sizeof *to->reasons);
+    to->reasons[to->n_reasons++] = reason;
+}
+
+/* The first reason stands: `neighbour` is what it was found of, where that is another node. */
+static void refuse_for(struct nuc_partitioner *p, struct nuc_node *node, struct nuc_verdict v,
+                       const struct nuc_node *neighbour)
 {
     struct nuc_decision *d = decision_of(p, node);
 
     assert(v.rule != NULL && !v.ok);
     p->refused[node->id] = true;
-    if (d->rule == NULL && !p->is_trial)
-        set_reason(d, v);
+    if (p->placed != NULL && !p->is_trial)
+        note_reason(p, (struct reason){node, v, neighbour, false});
+    else if (d->rule == NULL && !p->is_trial)
+        set_reason(d, v, neighbour);
 }
 
-/* The same for what was found of a neighbour. */
-static void refuse_for(struct partitioning *p, struct nuc_node *node, struct nuc_verdict v,
-                       const struct nuc_node *neighbour)
+static void refuse(struct nuc_partitioner *p, struct nuc_node *node, struct nuc_verdict v)
 {
-    if (decision_of(p, node)->rule == NULL)
-        decision_of(p, node)->neighbour = neighbour;
-    refuse(p, node, v);
+    refuse_for(p, node, v, NULL);
 }
 
 /* ---- rules ---- */
@@ -83,7 +110,7 @@ static enum nuc_check outcome(struct nuc_verdict v)
 }
 
 /* Gates of a compute node, asked once: nothing a later round changes takes part in them. */
-static void check_node(struct partitioning *p, const struct nuc_cluster_ends *ends, struct nuc_node *node)
+static void check_node(struct nuc_partitioner *p, const struct nuc_cluster_ends *ends, struct nuc_node *node)
 {
     struct nuc_decision *d = decision_of(p, node);
     const char *name = nuc_not_delegated_match(p->not_delegated, node);
@@ -121,8 +148,8 @@ static void check_node(struct partitioning *p, const struct nuc_cluster_ends *en
         refuse_for(p, node, (struct nuc_verdict){false, rule, open != NULL ? open->name : "", ""}, open);
     } else if (!format.ok || !ir.ok || !target.ok) {
         refuse(p, node, !format.ok ? format : !ir.ok ? ir : target);
-    } else if (p->options->check_op_support != NULL &&
-               !p->options->check_op_support(p->options->check_op_support_user, node))
+    } else if (p->options.check_op_support != NULL &&
+               !p->options.check_op_support(p->options.check_op_support_user, node))
         refuse(p, node, (struct nuc_verdict){false, "the caller's own check accepts the node", "", ""});
 }
 
@@ -130,13 +157,13 @@ static void check_node(struct partitioning *p, const struct nuc_cluster_ends *en
  * Rules about whole clusters, which the reference does not have: it goes on and computes nonsense, or fails. What is
  * between quantize and dequantize nodes has to be one operator, read by nobody else.
  */
-static void refuse_cluster(struct partitioning *p, const struct nuc_node *member, const char *rule,
+static void refuse_cluster(struct nuc_partitioner *p, const struct nuc_node *member, const char *rule,
                            const struct nuc_node *found)
 {
     refuse_for(p, member->cluster, (struct nuc_verdict){.rule = rule, .actual = found->name, .limit = ""}, found);
 }
 
-static void check_cluster_member(struct partitioning *p, const struct nuc_node *member)
+static void check_cluster_member(struct nuc_partitioner *p, const struct nuc_node *member)
 {
     if (member != member->cluster && nuc_is_activation(member->op))
         refuse_cluster(p, member,
@@ -164,7 +191,7 @@ static void check_cluster_member(struct partitioning *p, const struct nuc_node *
  * In compatibility mode: a float that goes into the partition of the member, or out of it, which a LiteRT model of int8
  * cannot have; the reference fails there, too. True: it does.
  */
-static bool check_ends(struct partitioning *p, const struct nuc_node *member)
+static bool check_ends(struct nuc_partitioner *p, const struct nuc_node *member)
 {
     const char *rule = "what goes into the partition and out of it is quantized";
     const int32_t *of = p->proposal->of;
@@ -191,9 +218,9 @@ static bool check_ends(struct partitioning *p, const struct nuc_node *member)
  * Before any proposal. In compatibility mode what the reference's verifier would end the compilation for: parameters
  * around the operators of a proposal that holds. True: one is refused.
  */
-static bool check_clusters(struct partitioning *p)
+static bool check_clusters(struct nuc_partitioner *p)
 {
-    const bool compat = p->options->reference_compat;
+    const bool compat = p->options.reference_compat;
     bool changed = false;
 
     for (struct nuc_node *n = p->g->first; n != NULL; n = n->next) {
@@ -206,7 +233,7 @@ static bool check_clusters(struct partitioning *p)
         if (!compat)
             check_cluster_member(p, n);
         /* The reference's backend of the older rules goes on. */
-        if (n != n->cluster || (p->options->reference_compat && p->support.flavor->rules == NUC_RULES_SDK_3_1))
+        if (n != n->cluster || (p->options.reference_compat && p->support.flavor->rules == NUC_RULES_SDK_3_1))
             continue;
         struct nuc_verdict v = nuc_check_parameters(&p->support, n);
         if (!v.ok)
@@ -222,7 +249,7 @@ static bool check_clusters(struct partitioning *p)
  * Groups of which every operator leaves the data as they are would be empty after conversion. Nodes that are not no-ops
  * by their operator settle most groups, so that trials are run on few nodes.
  */
-static bool refuse_no_ops(struct partitioning *p)
+static bool refuse_no_ops(struct nuc_partitioner *p)
 {
     const struct nuc_proposal *proposal = p->proposal;
     bool *works = nuc_alloc_array(p->g->cx, (size_t)proposal->count + 1, sizeof *works);
@@ -248,12 +275,12 @@ static bool refuse_no_ops(struct partitioning *p)
 }
 
 /* True when the proposal holds; otherwise more nodes are refused. */
-static bool validate(struct partitioning *p)
+static bool validate(struct nuc_partitioner *p)
 {
     uint32_t *n_compute = nuc_alloc_array(p->g->cx, (size_t)p->proposal->count + 1, sizeof *n_compute);
     struct nuc_partition_view view = {p->proposal->of, n_compute};
     struct nuc_support support = p->support;
-    bool changed = !p->options->allow_no_op_partitions && refuse_no_ops(p);
+    bool changed = !p->options.allow_no_op_partitions && refuse_no_ops(p);
 
     for (const struct step *s = p->steps; s < p->steps + p->n_steps; s++) {
         int32_t k = p->proposal->of[s->id];
@@ -273,7 +300,7 @@ static bool validate(struct partitioning *p)
     return !changed;
 }
 
-static void list_steps(struct partitioning *p)
+static void list_steps(struct nuc_partitioner *p)
 {
     p->flow = nuc_flow_of(p->g);
     p->steps = nuc_alloc_array(p->g->cx, p->g->n_nodes, sizeof *p->steps);
@@ -292,24 +319,24 @@ static void list_steps(struct partitioning *p)
     }
 }
 
-static void propose(struct partitioning *p)
+static void propose(struct nuc_partitioner *p)
 {
     for (uint32_t round = 0; round < p->g->n_nodes; round++) {
         for (const struct step *s = p->steps; s < p->steps + p->n_steps; s++)
             p->supported[s->id] = s->compute != NO_NODE && !p->refused[s->compute];
-        p->proposal = nuc_propose_partitions(p->g->cx, &p->flow, p->supported);
-        if (p->proposal->count == 0 || (validate(p) && !(p->options->reference_compat && check_clusters(p))))
+        p->proposal = nuc_propose_partitions(p->g->cx, p->proposals, &p->flow, p->supported);
+        if (p->proposal->count == 0 || (validate(p) && !(p->options.reference_compat && check_clusters(p))))
             return;
     }
 }
 
 /* ---- placement by cost ---- */
 
-static const struct nuc_proposal *propose_trial(void *user, const bool *on_cpu)
+static const struct nuc_proposal *propose_without(void *user, const bool *on_cpu)
 {
-    struct partitioning *p = user;
+    struct nuc_partitioner *p = user;
 
-    memcpy(p->refused, p->first_refused, p->g->next_id * sizeof *p->refused);
+    memcpy(p->refused, p->greedy_refused, p->g->next_id * sizeof *p->refused);
     for (const struct step *s = p->steps; s < p->steps + p->n_steps; s++) {
         uint32_t item = p->model->item_of[s->id];
         if (item != NUC_NO_ITEM && on_cpu[item])
@@ -319,33 +346,35 @@ static const struct nuc_proposal *propose_trial(void *user, const bool *on_cpu)
     return p->proposal;
 }
 
-static void place_by_cost(struct partitioning *p)
+/* A call counts `calls` times. */
+static void place_by_cost(struct nuc_partitioner *p, uint32_t calls)
 {
     struct nuc_context *cx = p->g->cx;
-    const struct nuc_place_proposer proposer = {propose_trial, p};
-    struct nuc_proposal *greedy = p->proposal;
+    const struct nuc_place_proposer proposer = {propose_without, p};
     struct nuc_sub_arena *sub = nuc_enter_sub_arena(cx);
 
-    p->first_refused = nuc_copy(cx, p->refused, p->g->next_id * sizeof *p->refused);
-    p->model = nuc_place_model_new(p->g, p->support.target, p->refused, p->options->has_int8_kernel);
-    p->model->call *= p->options->by_cost;
+    p->model = nuc_place_model_new(p->g, p->support.target, p->refused, p->options.has_int8_kernel);
+    p->model->call *= calls;
     bool *on_cpu = nuc_alloc_array(cx, (size_t)p->model->n_items + 1, sizeof *on_cpu);
+    struct nuc_sub_arena *tried = nuc_enter_sub_arena(cx);
+    nuc_leave_sub_arena(cx, tried);
     p->is_trial = true;
-    bool changed = nuc_place_search(p->model, &proposer, greedy, on_cpu);
+    p->proposals = nuc_memory_of(tried);
+    bool changed = nuc_place_search(p->model, &proposer, p->greedy, on_cpu);
     p->is_trial = false;
-    memcpy(p->refused, p->first_refused, p->g->next_id * sizeof *p->refused);
-    p->proposal = greedy;
+    p->proposals = nuc_memory_of(p->work);
+    memcpy(p->refused, p->greedy_refused, p->g->next_id * sizeof *p->refused);
+    p->proposal = p->greedy;
     nuc_leave_sub_arena(cx, sub);
     if (changed)
-        propose_trial(p, on_cpu);
+        propose_without(p, on_cpu);
     const struct nuc_verdict *reasons = changed ? nuc_place_reasons(p->model, p->proposal, on_cpu) : NULL;
     for (struct nuc_node *n = p->g->first; changed && n != NULL; n = n->next) {
         uint32_t item = p->model->item_of[n->id];
         if (item == NUC_NO_ITEM || !on_cpu[item])
             continue;
-        set_reason(decision_of(p, n), reasons[item]);
-        decision_of(p, n)->by_cost = true;
-        p->out->n_by_cost += !nuc_follows_cluster(n) || n->cluster == n;
+        note_reason(p, (struct reason){n, reasons[item], NULL, true});
+        p->placed->partitions.n_by_cost += !nuc_follows_cluster(n) || n->cluster == n;
     }
     nuc_free_sub_arena(sub);
 }
@@ -353,28 +382,26 @@ static void place_by_cost(struct partitioning *p)
 /* ---- result ---- */
 
 /* Quantize, dequantize and auxiliary nodes go where the compute node of their cluster goes. */
-static void settle_decision(struct partitioning *p, struct nuc_decision *d)
+static void settle_decision(struct nuc_partitioner *p, struct nuc_decision *d)
 {
     const struct nuc_node *n = d->node;
 
     d->delegated = n->partition >= 0;
     if (d->delegated) {
-        set_reason(d, (struct nuc_verdict){.actual = "", .limit = ""});
-        d->neighbour = NULL;
+        set_reason(d, (struct nuc_verdict){.actual = "", .limit = ""}, NULL);
         d->by_cost = false;
         return;
     }
     if (nuc_follows_cluster(n) && n->cluster != NULL && n->cluster != n) {
         const struct nuc_decision *of = decision_of(p, n->cluster);
         d->because = n->cluster;
-        d->neighbour = of->neighbour;
         d->by_cost = of->by_cost;
-        set_reason(d, (struct nuc_verdict){false, of->rule, of->actual, of->limit});
+        set_reason(d, (struct nuc_verdict){false, of->rule, of->actual, of->limit}, of->neighbour);
     } else if (nuc_follows_cluster(n) && n->cluster == NULL && d->rule == NULL) {
         d->rule = "the node belongs to an operator with quantized inputs and outputs";
     }
     if (d->rule == NULL)
-        d->rule = p->options->no_delegate ? "delegation is on" : "the nodes around it form a partition";
+        d->rule = p->options.no_delegate ? "delegation is on" : "the nodes around it form a partition";
 }
 
 static bool is_read_outside(const struct nuc_node *node)
@@ -436,33 +463,23 @@ static void add_members(struct nuc_graph *g, struct nuc_partitions *out)
     nuc_give_back(g->cx, found, g->n_nodes * sizeof(struct nuc_node *));
 }
 
-static void add_result(struct partitioning *p)
+/* Marks the nodes as the proposal has them. */
+static void mark(struct nuc_partitioner *p, const struct nuc_partition *items)
 {
     struct nuc_graph *g = p->g;
-    struct nuc_partitions *out = p->out;
 
-    out->count = p->proposal != NULL ? p->proposal->count : 0;
-    out->items = nuc_alloc_array(g->cx, (size_t)out->count + 1, sizeof *out->items);
-    for (uint32_t i = 0; i < out->count; i++)
-        out->items[i].tag = nuc_format(g->cx, "tag%u", p->proposal->tags[i]);
     for (struct nuc_node *n = g->first; n != NULL; n = n->next) {
         n->partition = p->proposal != NULL && nuc_is_call(n) ? p->proposal->of[n->id] : -1;
-        if (nuc_is_call(n) && !nuc_follows_cluster(n) && p->refused[n->id])
-            n->do_not_delegate = true;
+        if (nuc_is_call(n) && !nuc_follows_cluster(n))
+            n->do_not_delegate = p->refused[n->id];
     }
     for (struct nuc_node *n = g->first; n != g->body; n = n->next) {
-        if (nuc_is_static(n)) {
-            n->partition = -1;
-            for (uint32_t i = 0; i < n->n_users; i++) {
-                int k = n->users[i]->partition;
-                if (k >= 0 && (n->partition < 0 || strcmp(out->items[k].tag, out->items[n->partition].tag) < 0))
-                    n->partition = k;
-            }
+        for (uint32_t i = 0; nuc_is_static(n) && i < n->n_users; i++) {
+            int k = n->users[i]->partition;
+            if (k >= 0 && (n->partition < 0 || strcmp(items[k].tag, items[n->partition].tag) < 0))
+                n->partition = k;
         }
     }
-    add_members(g, out);
-    for (uint32_t i = 0; i < out->n_decisions; i++)
-        settle_decision(p, &out->decisions[i]);
 }
 
 /* Operators next to each other that are made of one of the model. */
@@ -502,54 +519,105 @@ struct nuc_operator_counts nuc_count_operators(const struct nuc_graph *g)
     return counts;
 }
 
-struct nuc_partitions *nuc_partition_graph(struct nuc_graph *g, const struct nuc_partition_options *options)
+static void list_decisions(struct nuc_partitioner *p)
+{
+    struct nuc_graph *g = p->g;
+    uint32_t n_calls = 0;
+
+    for (const struct nuc_node *n = g->first; n != NULL; n = n->next)
+        n_calls += nuc_is_call(n);
+    p->decisions = nuc_alloc_array(g->cx, n_calls, sizeof *p->decisions);
+    p->by_id = nuc_alloc_array(g->cx, g->next_id, sizeof *p->by_id);
+    for (struct nuc_node *n = g->first; n != NULL; n = n->next) {
+        if (!nuc_is_call(n))
+            continue;
+        struct nuc_decision *d = &p->decisions[p->n_decisions++];
+        *d = (struct nuc_decision){.node = n, .actual = "", .limit = ""};
+        p->by_id[n->id] = d;
+    }
+}
+
+struct nuc_partitioner *nuc_partitioner_new(struct nuc_graph *g, const struct nuc_partition_options *options)
 {
     struct nuc_context *cx = g->cx;
     const struct nuc_partition_options *o = options != NULL ? options : &defaults;
-    struct partitioning p = {
-        .g = g,
-        .options = o,
-        .support = {.g = g,
-                    .target = o->target != NULL ? o->target : nuc_target_find(cx, NULL),
-                    .flavor = o->flavor != NULL ? o->flavor : nuc_flavor_find(cx, NULL),
-                    .waived = (o->force_delegate_cat ? NUC_WAIVE_CAT_SIZES : 0u) |
-                              (o->reference_compat ? NUC_WAIVE_CORRECTNESS : 0u)},
-        .out = nuc_alloc(cx, sizeof *p.out),
-    };
+    struct nuc_partitioner *p = nuc_alloc(cx, sizeof *p);
 
-    struct nuc_sub_arena *work = nuc_enter_sub_arena(cx);
-    p.refused = nuc_alloc_array(cx, g->next_id, sizeof *p.refused);
-    p.supported = nuc_alloc_array(cx, g->next_id, sizeof *p.supported);
+    *p = (struct nuc_partitioner){.g = g,
+                                  .options = *o,
+                                  .support = {.g = g,
+                                              .target = o->target != NULL ? o->target : nuc_target_find(cx, NULL),
+                                              .flavor = o->flavor != NULL ? o->flavor : nuc_flavor_find(cx, NULL),
+                                              .waived = (o->force_delegate_cat ? NUC_WAIVE_CAT_SIZES : 0u) |
+                                                        (o->reference_compat ? NUC_WAIVE_CORRECTNESS : 0u)}};
+    list_decisions(p);
+    p->work = nuc_enter_sub_arena(cx);
+    p->refused = nuc_alloc_array(cx, g->next_id, sizeof *p->refused);
+    p->supported = nuc_alloc_array(cx, g->next_id, sizeof *p->supported);
     const struct nuc_cluster_ends ends = nuc_tag_clusters(g);
-    nuc_infer_formats(g, p.support.flavor);
+    nuc_infer_formats(g, p->support.flavor);
     if (!o->no_delegate)
-        list_steps(&p);
-    nuc_leave_sub_arena(cx, work);
-    struct nuc_partitions *out = p.out;
-    out->n_by_id = p.g->next_id;
-    out->by_id = nuc_alloc_array(p.g->cx, out->n_by_id, sizeof *out->by_id);
-    uint32_t n_calls = 0;
-    for (const struct nuc_node *n = g->first; n != NULL; n = n->next)
-        n_calls += nuc_is_call(n);
-    out->decisions = nuc_alloc_array(p.g->cx, n_calls, sizeof *out->decisions);
-    p.not_delegated = nuc_not_delegated_new(g, o);
-    for (struct nuc_node *n = p.g->first; n != NULL; n = n->next) {
-        if (!nuc_is_call(n))
-            continue;
-        struct nuc_decision *d = &out->decisions[out->n_decisions++];
-        *d = (struct nuc_decision){.node = n, .actual = "", .limit = ""};
-        out->by_id[n->id] = d;
-        /* getitem and delegate calls are not operators: they follow the node they read. */
+        list_steps(p);
+    nuc_leave_sub_arena(cx, p->work);
+    p->proposals = nuc_memory_of(p->work);
+    p->not_delegated = nuc_not_delegated_new(g, o);
+    /* getitem and delegate calls are not operators: they follow the node they read. */
+    for (struct nuc_node *n = g->first; n != NULL; n = n->next) {
         if (nuc_is_operator(n))
-            check_node(&p, &ends, n);
+            check_node(p, &ends, n);
     }
     if (!o->reference_compat)
-        check_clusters(&p);
+        check_clusters(p);
     if (!o->no_delegate)
-        propose(&p);
-    if (o->by_cost > 0 && p.proposal != NULL && p.proposal->count > 0)
-        place_by_cost(&p);
-    add_result(&p);
-    nuc_free_sub_arena(work);
-    return p.out;
+        propose(p);
+    p->greedy = p->proposal;
+    p->greedy_refused = nuc_copy_out(cx, nuc_memory_of(p->work), p->refused, g->next_id * sizeof *p->refused);
+    return p;
+}
+
+struct nuc_partitions *nuc_partitioner_place(struct nuc_partitioner *p, uint32_t calls)
+{
+    struct placed *placed = nuc_alloc(p->g->cx, sizeof *placed);
+    struct nuc_partitions *out = &placed->partitions;
+
+    memcpy(p->refused, p->greedy_refused, p->g->next_id * sizeof *p->refused);
+    p->proposal = p->greedy;
+    p->placed = placed;
+    if (calls > 0 && p->proposal != NULL && p->proposal->count > 0)
+        place_by_cost(p, calls);
+    out->count = p->proposal != NULL ? p->proposal->count : 0;
+    out->items = nuc_alloc_array(p->g->cx, (size_t)out->count + 1, sizeof *out->items);
+    for (uint32_t i = 0; i < out->count; i++)
+        out->items[i].tag = nuc_format(p->g->cx, "tag%u", p->proposal->tags[i]);
+    mark(p, out->items);
+    add_members(p->g, out);
+    return out;
+}
+
+void nuc_partitioner_decide(struct nuc_partitioner *p, struct nuc_partitions *partitions)
+{
+    const struct placed *placed = (const struct placed *)partitions;
+
+    for (const struct reason *r = placed->reasons; r < placed->reasons + placed->n_reasons; r++) {
+        struct nuc_decision *d = decision_of(p, r->node);
+        if (r->by_cost || d->rule == NULL)
+            set_reason(d, r->verdict, r->neighbour);
+        d->by_cost = d->by_cost || r->by_cost;
+    }
+    partitions->n_decisions = p->n_decisions;
+    partitions->decisions = p->decisions;
+    partitions->n_by_id = p->g->next_id;
+    partitions->by_id = p->by_id;
+    for (uint32_t i = 0; i < p->n_decisions; i++)
+        settle_decision(p, &p->decisions[i]);
+    nuc_free_sub_arena(p->work);
+}
+
+struct nuc_partitions *nuc_partition_graph(struct nuc_graph *g, const struct nuc_partition_options *options)
+{
+    struct nuc_partitioner *p = nuc_partitioner_new(g, options);
+    struct nuc_partitions *partitions = nuc_partitioner_place(p, options != NULL ? options->by_cost : 0);
+
+    nuc_partitioner_decide(p, partitions);
+    return partitions;
 }

@@ -86,12 +86,11 @@ struct nuc_partition_options {
     bool allow_no_op_partitions;
     bool force_delegate_cat; /* flavor sdk-3.1: concatenations of any size are delegated */
     /*
-     * What the NPU could run goes where the whole graph takes the fewest cycles (place.h); false: to the NPU.
-     * `has_int8_kernel` says of an operator whether the CPU computes it in int8; NULL: it computes in float. A call
-     * counts `by_cost` times: with more than one there are fewer partitions.
+     * What the NPU could run goes where the whole graph takes the fewest cycles (place.h), of which a call counts
+     * `by_cost` times: with more than one there are fewer partitions. 0: it goes to the NPU.
      */
     uint32_t by_cost;
-    bool (*has_int8_kernel)(enum nuc_op op);
+    bool (*has_int8_kernel)(enum nuc_op op); /* whether the CPU computes an operator in int8; NULL: it does in float */
     /* Asked for every compute node the rules accept; false keeps it on the CPU. NULL: accept. */
     bool (*check_op_support)(void *user, const struct nuc_node *node);
     void *check_op_support_user;
@@ -103,6 +102,16 @@ struct nuc_partition_options {
  * order. `options` may be NULL.
  */
 struct nuc_partitions *nuc_partition_graph(struct nuc_graph *g, const struct nuc_partition_options *options);
+
+/*
+ * The same where several placements are compared: what does not depend on them is asked once, with the options but for
+ * by_cost. nuc_partitioner_place() marks the nodes as one has them, and returns its partitions without decisions;
+ * nuc_partitioner_decide() adds these to the one that is taken, whose marks the nodes have, and ends the partitioner.
+ */
+struct nuc_partitioner;
+struct nuc_partitioner *nuc_partitioner_new(struct nuc_graph *g, const struct nuc_partition_options *options);
+struct nuc_partitions *nuc_partitioner_place(struct nuc_partitioner *p, uint32_t by_cost);
+void nuc_partitioner_decide(struct nuc_partitioner *p, struct nuc_partitions *partitions);
 
 /* What every report counts of a partitioned graph, and how much of that is in partitions. */
 struct nuc_operator_counts {

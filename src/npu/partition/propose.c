@@ -274,12 +274,13 @@ struct nuc_flow nuc_flow_of(const struct nuc_graph *g)
     return (struct nuc_flow){n, order, nodes, readers, only_items, g->next_id};
 }
 
-struct nuc_proposal *nuc_propose_partitions(struct nuc_context *cx, const struct nuc_flow *flow, const bool *supported)
+struct nuc_proposal *nuc_propose_partitions(struct nuc_context *cx, struct nuc_arena *to, const struct nuc_flow *flow,
+                                            const bool *supported)
 {
-    struct nuc_proposal *out = nuc_alloc(cx, sizeof *out);
+    struct nuc_proposal *out = nuc_alloc_in(cx, to, sizeof *out);
 
-    out->of = nuc_alloc_array(cx, flow->end, sizeof *out->of);
-    out->tags = nuc_alloc_array(cx, (size_t)flow->n + 1, sizeof *out->tags);
+    out->of = nuc_alloc_in(cx, to, flow->end * sizeof *out->of);
+    out->tags = nuc_alloc_in(cx, to, ((size_t)flow->n + 1) * sizeof *out->tags);
     struct nuc_arena *outer = nuc_push_arena(cx);
     struct proposing p = {
         .cx = cx,

@@ -28,8 +28,9 @@ struct nuc_flow nuc_flow_of(const struct nuc_graph *g);
 /*
  * Groups are found as torch.fx's CapabilityBasedPartitioner finds them: nodes are visited from the last to the first,
  * each supported one opens a group, and groups are merged, oldest first and connected or not, when no path leads from
- * the merged group out and back in. `supported` is indexed by node id. The result lives in the current arena.
+ * the merged group out and back in. `supported` is indexed by node id. The result lives in `to`.
  */
-struct nuc_proposal *nuc_propose_partitions(struct nuc_context *cx, const struct nuc_flow *flow, const bool *supported);
+struct nuc_proposal *nuc_propose_partitions(struct nuc_context *cx, struct nuc_arena *to, const struct nuc_flow *flow,
+                                            const bool *supported);
 
 #endif
