@@ -88,20 +88,27 @@ static int compare_edges(const void *pa, const void *pb)
 static uint64_t peak(const struct planner *p, const uint64_t *saved)
 {
     const struct nuc_plan_problem *problem = p->problem;
-    struct edge *edges = nuc_alloc_array(p->cx, 2 * problem->n + 1, sizeof *edges);
     uint64_t live = 0, most = 0;
+    size_t n = 0;
 
+    for (size_t i = 0; i < problem->n; i++)
+        n += p->sizes[i] > 0 ? 2 : 0;
+    struct nuc_arena *outer = nuc_push_arena(p->cx);
+    struct edge *edges = nuc_alloc_array(p->cx, n + 1, sizeof *edges);
+    n = 0;
     for (size_t i = 0; i < problem->n; i++) {
         const struct nuc_plan_range *r = &problem->ranges[i];
-        edges[2 * i] = (struct edge){2 * (uint64_t)r->first, p->sizes[i], saved[i]};
-        edges[2 * i + 1] = (struct edge){2 * (uint64_t)r->last + 1, p->sizes[i], 0};
-        if (r->fixed && r->size > 0 && r->address + p->sizes[i] > most)
+        if (p->sizes[i] == 0)
+            continue;
+        edges[n++] = (struct edge){2 * (uint64_t)r->first, p->sizes[i], saved[i]};
+        edges[n++] = (struct edge){2 * (uint64_t)r->last + 1, p->sizes[i], 0};
+        if (r->fixed && r->address + p->sizes[i] > most)
             most = r->address + p->sizes[i];
     }
-    qsort(edges, 2 * problem->n, sizeof *edges, compare_edges);
-    for (size_t i = 0; i < 2 * problem->n;) {
+    qsort(edges, n, sizeof *edges, compare_edges);
+    for (size_t i = 0; i < n;) {
         uint64_t step = edges[i].step, less = 0;
-        for (; i < 2 * problem->n && edges[i].step == step; i++) {
+        for (; i < n && edges[i].step == step; i++) {
             live = step % 2 == 0 ? live + edges[i].size : live - edges[i].size;
             less += edges[i].saved;
         }
@@ -109,6 +116,7 @@ static uint64_t peak(const struct planner *p, const uint64_t *saved)
         uint64_t used = live > less ? live - less : 0;
         most = used > most ? used : most;
     }
+    nuc_pop_arena(p->cx, outer);
     return most;
 }
 

@@ -7,19 +7,17 @@
 struct holding {
     uint64_t order;
     int32_t tensor;
-};
-
-struct holdings {
-    struct holding *items; /* the first is what its operator writes */
-    size_t capacity;
-    uint32_t count;
+    uint32_t next; /* of the same value; 0: there is none */
 };
 
 struct emission {
     struct nuc_arrangement *a;
     struct nuc_ltb *b;
-    struct holdings *of; /* by value */
-    bool *is_written;    /* outputs of the model that an operator writes */
+    struct holding *holdings; /* of all values; the one at 0 is none */
+    uint32_t n_holdings;
+    size_t holdings_capacity;
+    uint32_t *of;     /* by value: the first, what its operator writes */
+    bool *is_written; /* outputs of the model that an operator writes */
 };
 
 struct shape {
@@ -45,10 +43,14 @@ static bool has_shape(const struct nuc_ltb *b, int32_t tensor, const struct shap
 
 static void hold(struct emission *e, int32_t value, uint64_t order, int32_t tensor)
 {
-    struct holdings *h = &e->of[value];
+    uint32_t *last = &e->of[value];
 
-    h->items = nuc_grow(e->b->cx, h->items, &h->capacity, (size_t)h->count + 1, sizeof *h->items);
-    h->items[h->count++] = (struct holding){order, tensor};
+    e->holdings =
+        nuc_grow(e->b->cx, e->holdings, &e->holdings_capacity, (size_t)e->n_holdings + 1, sizeof *e->holdings);
+    while (*last != 0)
+        last = &e->holdings[*last].next;
+    *last = e->n_holdings;
+    e->holdings[e->n_holdings++] = (struct holding){order, tensor, 0};
 }
 
 /* ---- reshapes and transposes ---- */
@@ -147,18 +149,17 @@ static int32_t transposed(struct emission *e, const struct holding *from, uint64
 /* A tensor with the value in that order and shape: one there is, or a reshape or transpose of one. */
 static int32_t obtain(struct emission *e, int32_t value, uint64_t order, const struct shape *s)
 {
-    struct holdings *h = &e->of[value];
     int32_t same_order = -1;
 
-    for (uint32_t i = 0; i < h->count; i++) {
-        if (h->items[i].order != order)
+    for (const struct holding *h = e->holdings + e->of[value]; h != e->holdings; h = e->holdings + h->next) {
+        if (h->order != order)
             continue;
-        if (has_shape(e->b, h->items[i].tensor, s))
-            return h->items[i].tensor;
-        same_order = same_order < 0 ? h->items[i].tensor : same_order;
+        if (has_shape(e->b, h->tensor, s))
+            return h->tensor;
+        same_order = same_order < 0 ? h->tensor : same_order;
     }
     if (same_order < 0) {
-        struct holding first = h->items[0];
+        struct holding first = e->holdings[e->of[value]];
         same_order = transposed(e, &first, order, s, -1);
         hold(e, value, order, same_order);
     }
@@ -419,18 +420,17 @@ static void emit_output(struct emission *e, int32_t output, uint32_t index)
         return;
     struct nuc_port port = {NUC_BOUNDARY, index, output};
     uint64_t order = nuc_arrange_order(e->a, &port, NULL);
-    const struct holdings *h = &e->of[value];
     struct shape s = shape_of(e->b, output);
     e->is_written[output] = true;
-    for (uint32_t i = 0; i < h->count; i++) {
-        if (h->items[i].tensor == output) /* an input handed through */
+    for (const struct holding *h = e->holdings + e->of[value]; h != e->holdings; h = e->holdings + h->next) {
+        if (h->tensor == output) /* an input handed through */
             return;
-        if (h->items[i].order == order) {
-            nuc_ltb_reshape(e->b, h->items[i].tensor, output);
+        if (h->order == order) {
+            nuc_ltb_reshape(e->b, h->tensor, output);
             return;
         }
     }
-    struct holding first = h->items[0];
+    struct holding first = e->holdings[e->of[value]];
     int32_t t = transposed(e, &first, order, &s, output);
     if (t != output)
         nuc_ltb_reshape(e->b, t, output);
@@ -438,7 +438,7 @@ static void emit_output(struct emission *e, int32_t output, uint32_t index)
 
 void nuc_arrange_emit(struct nuc_arrangement *a)
 {
-    struct emission e = {.a = a, .b = a->b};
+    struct emission e = {.a = a, .b = a->b, .n_holdings = 1};
     struct nuc_lt_subgraph *s = nuc_ltb_graph(a->b);
 
     e.of = nuc_alloc_array(a->b->cx, a->n_values, sizeof *e.of);
@@ -452,6 +452,7 @@ void nuc_arrange_emit(struct nuc_arrangement *a)
         emit_op(&e, i);
     for (uint32_t i = 0; i < s->n_outputs; i++)
         emit_output(&e, s->outputs[i], i);
+    nuc_give_back(a->b->cx, e.holdings, e.holdings_capacity * sizeof *e.holdings);
     nuc_give_back(a->b->cx, e.of, a->n_values * sizeof *e.of);
     nuc_give_back(a->b->cx, e.is_written, a->n_views * sizeof *e.is_written);
 }
