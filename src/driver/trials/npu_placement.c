@@ -197,14 +197,18 @@ static uint64_t converted_cycles(const struct nuc_model *m, const struct placed 
 static struct placed best_placement(struct nuc_model *m, const struct nuc_partition_options *options, uint32_t by_cost,
                                     struct placed found)
 {
-    uint64_t least = converted_cycles(m, &found);
+    const bool is_split = by_cost == 1 && found.partitions->count > 1;
     struct placed other;
 
-    if (by_cost == 1 && found.partitions->count > 1) {
+    if (!is_split)
+        nuc_partitioner_end_search(found.by);
+    uint64_t least = converted_cycles(m, &found);
+    if (is_split) {
         other = try_placing(m, options, call_counts[NUC_PLACING_FEWER_CALLS], &found);
         uint64_t fewer = converted_cycles(m, &other);
         found = take(fewer < least ? &other : &found, fewer < least ? &found : &other);
         least = fewer < least ? fewer : least;
+        nuc_partitioner_end_search(found.by);
     }
     other = try_placing(m, options, call_counts[NUC_PLACING_GREEDY], &found);
     uint64_t greedy = converted_cycles(m, &other);

@@ -30,8 +30,8 @@ struct nuc_partitioner {
     struct nuc_support support;
     uint32_t n_decisions;
     struct nuc_decision *decisions, **by_id;
-    struct nuc_sub_arena *work;  /* of what only placing asks */
-    struct nuc_arena *proposals; /* where they lie: there, or in the memory of a search */
+    struct nuc_sub_arena *work;  /* of what a search asks; NULL: none follows */
+    struct nuc_arena *proposals; /* where they lie */
     bool *refused; /* by node id: the rules, the options or an earlier round keep the compute node on the CPU */
     bool *supported;
     struct nuc_flow flow;
@@ -551,15 +551,15 @@ struct nuc_partitioner *nuc_partitioner_new(struct nuc_graph *g, const struct nu
                                               .waived = (o->force_delegate_cat ? NUC_WAIVE_CAT_SIZES : 0u) |
                                                         (o->reference_compat ? NUC_WAIVE_CORRECTNESS : 0u)}};
     list_decisions(p);
-    p->work = nuc_enter_sub_arena(cx);
+    p->proposals = cx->arena;
     p->refused = nuc_alloc_array(cx, g->next_id, sizeof *p->refused);
+    p->work = nuc_enter_sub_arena(cx);
     p->supported = nuc_alloc_array(cx, g->next_id, sizeof *p->supported);
     const struct nuc_cluster_ends ends = nuc_tag_clusters(g);
     nuc_infer_formats(g, p->support.flavor);
     if (!o->no_delegate)
         list_steps(p);
     nuc_leave_sub_arena(cx, p->work);
-    p->proposals = nuc_memory_of(p->work);
     p->not_delegated = nuc_not_delegated_new(g, o);
     /* getitem and delegate calls are not operators: they follow the node they read. */
     for (struct nuc_node *n = g->first; n != NULL; n = n->next) {
@@ -571,8 +571,15 @@ struct nuc_partitioner *nuc_partitioner_new(struct nuc_graph *g, const struct nu
     if (!o->no_delegate)
         propose(p);
     p->greedy = p->proposal;
-    p->greedy_refused = nuc_copy_out(cx, nuc_memory_of(p->work), p->refused, g->next_id * sizeof *p->refused);
+    p->greedy_refused = nuc_copy(cx, p->refused, g->next_id * sizeof *p->refused);
+    p->proposals = nuc_memory_of(p->work);
     return p;
+}
+
+void nuc_partitioner_end_search(struct nuc_partitioner *p)
+{
+    nuc_free_sub_arena(p->work);
+    p->work = NULL;
 }
 
 struct nuc_partitions *nuc_partitioner_place(struct nuc_partitioner *p, uint32_t calls)
@@ -580,6 +587,7 @@ struct nuc_partitions *nuc_partitioner_place(struct nuc_partitioner *p, uint32_t
     struct placed *placed = nuc_alloc(p->g->cx, sizeof *placed);
     struct nuc_partitions *out = &placed->partitions;
 
+    assert(calls == 0 || p->work != NULL);
     memcpy(p->refused, p->greedy_refused, p->g->next_id * sizeof *p->refused);
     p->proposal = p->greedy;
     p->placed = placed;
@@ -610,7 +618,7 @@ void nuc_partitioner_decide(struct nuc_partitioner *p, struct nuc_partitions *pa
     partitions->by_id = p->by_id;
     for (uint32_t i = 0; i < p->n_decisions; i++)
         settle_decision(p, &p->decisions[i]);
-    nuc_free_sub_arena(p->work);
+    nuc_partitioner_end_search(p);
 }
 
 struct nuc_partitions *nuc_partition_graph(struct nuc_graph *g, const struct nuc_partition_options *options)

@@ -105,12 +105,14 @@ struct nuc_partitions *nuc_partition_graph(struct nuc_graph *g, const struct nuc
 
 /*
  * The same where several placements are compared: what does not depend on them is asked once, with the options but for
- * by_cost. nuc_partitioner_place() marks the nodes as one has them, and returns its partitions without decisions;
- * nuc_partitioner_decide() adds these to the one that is taken, whose marks the nodes have, and ends the partitioner.
+ * by_cost. nuc_partitioner_place() marks the nodes as one has them, and returns its partitions without decisions; after
+ * nuc_partitioner_end_search() it is asked for the greedy one alone. nuc_partitioner_decide() adds decisions to the one
+ * that is taken, whose marks the nodes have, and ends the partitioner.
  */
 struct nuc_partitioner;
 struct nuc_partitioner *nuc_partitioner_new(struct nuc_graph *g, const struct nuc_partition_options *options);
 struct nuc_partitions *nuc_partitioner_place(struct nuc_partitioner *p, uint32_t by_cost);
+void nuc_partitioner_end_search(struct nuc_partitioner *p);
 void nuc_partitioner_decide(struct nuc_partitioner *p, struct nuc_partitions *partitions);
 
 /* What every report counts of a partitioned graph, and how much of that is in partitions. */
