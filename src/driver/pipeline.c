@@ -228,6 +228,17 @@ static struct nuc_job begin(struct nuc_compiler *c, const struct order *o)
     return j;
 }
 
+/* No other round of DECOMPOSE begins with the graph, where it is not a caller's and not the one that became partitions.
+ */
+static void let_go_of_quantized(const struct nuc_job *j)
+{
+    struct nuc_graph *g = j->quantized->graph;
+
+    if (g != j->m->graph && g != (j->given != NULL ? j->given->graph : NULL) &&
+        g != (j->m->from_float != NULL ? j->m->from_float->graph : NULL))
+        nuc_graph_let_go(g);
+}
+
 /* Everything that can refuse a program comes before its file is written, or its bytes are given. */
 static void compile(struct nuc_compiler *c, const struct order *o)
 {
@@ -238,6 +249,7 @@ static void compile(struct nuc_compiler *c, const struct order *o)
     nuc_quantize_if_asked(&j, o->calibration);
     nuc_note_threshold(&j);
     nuc_run_stages(&j, NUC_STAGE_STREAM, NUC_STAGE_PARTITION);
+    let_go_of_quantized(&j);
     if (j.m->settings->o.require_full_delegation)
         nuc_require_full_delegation(j.m);
     nuc_run_stages(&j, NUC_STAGE_DELEGATE, NUC_STAGE_PROGRAM);

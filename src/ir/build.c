@@ -597,3 +597,11 @@ void nuc_graph_gather(struct nuc_graph *g)
     nuc_free_sub_arena(g->memory);
     *g = gathered;
 }
+
+void nuc_graph_let_go(struct nuc_graph *g)
+{
+    nuc_free_sub_arena(g->memory);
+    g->memory = NULL;
+    g->first = g->last = g->body = NULL;
+    nuc_names_let_go(g);
+}

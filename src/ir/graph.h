@@ -339,6 +339,9 @@ struct nuc_graph *nuc_graph_copy(const struct nuc_graph *g);
  */
 void nuc_graph_gather(struct nuc_graph *g);
 
+/* Frees what no copy shares: the graph and its nodes are not read again. */
+void nuc_graph_let_go(struct nuc_graph *g);
+
 /*
  * A new node in front of `before` (NULL: at the end) with its schema's defaults in every argument. `name` is made
  * unique by a suffix _1, _2, ...; NULL names it after the operator as torch does ("aten_conv2d_default"). It is of the

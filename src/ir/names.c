@@ -240,6 +240,12 @@ void nuc_renumber(struct nuc_graph *g)
         n->id = g->next_id++;
 }
 
+void nuc_names_let_go(struct nuc_graph *g)
+{
+    nuc_free_sub_arena(g->names->memory);
+    *g->names = (struct nuc_name_table){.capacity = 0};
+}
+
 void nuc_rename_as_traced(struct nuc_graph *g)
 {
     struct nuc_name_table before = forget_names(g);
