@@ -15,6 +15,7 @@
 #define CHUNK_SIZE ((size_t)64 * 1024)
 #define FIRST_CHUNK ((size_t)2 * 1024) /* many arenas hold little: those of small graphs and of trials */
 #define BIG_ALIGNMENT ((size_t)64)
+#define FIRST_GROWN ((size_t)64) /* bytes of an array that grows: most of the short ones of nodes stay short */
 
 struct chunk {
     struct chunk *next;
@@ -211,8 +212,8 @@ static void ask_for_huge_pages(void *block, size_t size)
  * more memory is held than was in use at some time: fresh memory is asked for when as much of the spare one is given
  * back.
  */
-#define SPARE_LEAST ((size_t)512 * 1024)
-#define SPARE_FIT 8 /* the part of a block that may be more than is asked for */
+#define SPARE_LEAST ((size_t)2 << 20) /* the C library keeps smaller ones for itself */
+#define SPARE_FIT 8                   /* the part of a block that may be more than is asked for */
 
 static void free_chunk(struct nuc_context *cx, struct chunk *c)
 {
@@ -376,7 +377,9 @@ void *nuc_grow(struct nuc_context *cx, void *array, size_t *capacity, size_t nee
 {
     if (needed <= *capacity)
         return array;
-    size_t larger = *capacity < 8 ? 8 : *capacity * 2;
+    size_t larger = *capacity > 0 ? *capacity * 2 : 8;
+    while (*capacity == 0 && larger > 1 && larger * element_size > FIRST_GROWN)
+        larger /= 2;
     if (larger < needed)
         larger = needed;
     void *copy = nuc_alloc_array(cx, larger, element_size);
