@@ -421,15 +421,16 @@ void nuc_delegate_model(struct nuc_job *j)
                                    .has_npu = partitioned->settings->target->npu_name != NULL};
     l->report = r;
     /* In a trial the copy is made when the memory of lowering is free again. */
-    const bool in_place = partitioned->settings->trial && !j->use_up;
+    const bool uses_up = j->use_up && (j->given == NULL || j->given->graph != partitioned->graph);
+    const bool in_place = partitioned->settings->trial && !uses_up;
     if (in_place && !j->graph_only) {
         struct nuc_model as = *partitioned;
         as.lowered = l;
         lower_partitions(&as, j->for_caller, true);
     }
-    struct nuc_model *m = j->use_up ? take_partitioned(partitioned) : copy_partitioned(partitioned);
+    struct nuc_model *m = uses_up ? take_partitioned(partitioned) : copy_partitioned(partitioned);
     note_partitioned(l, m, partitioned->graph);
-    if (j->use_up)
+    if (uses_up)
         nuc_renumber(m->graph);
     if (m->from_litert)
         l->io = nuc_note_io(m);

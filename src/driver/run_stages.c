@@ -69,7 +69,7 @@ void nuc_run_stages(struct nuc_job *j, enum nuc_stage first, enum nuc_stage last
 
 struct nuc_model *nuc_advance(struct nuc_model *m, enum nuc_stage first, enum nuc_stage last)
 {
-    struct nuc_job j = {.c = m->c, .m = m};
+    struct nuc_job j = {.c = m->c, .m = m, .given = m, .use_up = true};
 
     nuc_run_stages(&j, first, last);
     return j.m;
@@ -121,6 +121,17 @@ enum nuc_status nuc_trial(const struct nuc_model *m, const struct nuc_options *a
     if (!nuc_is_answer(status))
         nuc_fail_again(cx, status);
     return status;
+}
+
+struct nuc_model *nuc_partition_prepared(struct nuc_model *prepared)
+{
+    struct nuc_job j = {.c = prepared->c, .m = prepared, .use_up = true};
+
+    nuc_run_stages(&j, NUC_STAGE_QUANTIZE, NUC_STAGE_QUANTIZE);
+    nuc_quantize_done(prepared->calibration);
+    nuc_graph_let_go(prepared->graph);
+    nuc_run_stages(&j, NUC_STAGE_DIM_ORDER, NUC_STAGE_PARTITION);
+    return j.m;
 }
 
 /* The samples are let go before observers become nodes, which takes memory of its own. */

@@ -113,6 +113,9 @@ void nuc_warn_of_outputs(const struct nuc_model *quantized, bool samples_differ)
 struct nuc_sub_arena *nuc_open_samples(struct nuc_job *j);
 void nuc_close_samples(struct nuc_job *j, struct nuc_sub_arena *memory);
 
+/* In a trial: what becomes of a model with its samples, windows as they are; its graph and observers go. */
+struct nuc_model *nuc_partition_prepared(struct nuc_model *prepared);
+
 /* From float model to quantized model with a part of the samples; nuc_warn_of_outputs() is left to the caller. */
 void nuc_quantize_with(struct nuc_job *j, struct nuc_sample_source calibration, enum nuc_samples part);
 

@@ -80,6 +80,7 @@ static void mark_in_float(struct nuc_model *found, const struct nuc_graph *own, 
 static void look(struct nuc_model *prepared, struct discovery *d, bool is_last)
 {
     const struct nuc_graph *own = prepared->graph;
+    struct nuc_arena *outer = nuc_push_arena(own->cx);
     const bool *before = nuc_copy(own->cx, d->on_cpu, own->next_id * sizeof *before);
     struct nuc_model *copy = nuc_model_after(prepared, nuc_graph_copy(own));
 
@@ -87,7 +88,7 @@ static void look(struct nuc_model *prepared, struct discovery *d, bool is_last)
     d->options.ends_on_cpu_user = mark_copy(own, copy->graph, d->on_cpu);
     copy->calibration = nuc_quantize_prepare(copy->graph, &d->options);
     nuc_quantize_random_sample(copy, d->attempt);
-    struct nuc_model *found = nuc_advance(copy, NUC_STAGE_QUANTIZE, NUC_STAGE_PARTITION);
+    struct nuc_model *found = nuc_partition_prepared(copy);
     if (prepared->settings->o.reference_compat)
         mark_all_on_cpu(found, own, d);
     else if (!is_last)
@@ -100,6 +101,7 @@ static void look(struct nuc_model *prepared, struct discovery *d, bool is_last)
     bool counts = d->is_settled && (d->by_cost || prepared->placing != NUC_PLACING_BY_CALLS);
     if (counts && !nuc_count_cycles(found, &d->cycles))
         d->cycles = 0;
+    nuc_pop_arena(own->cx, outer);
 }
 
 /*

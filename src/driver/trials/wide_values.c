@@ -110,7 +110,7 @@ static void try(struct nuc_model *prepared, void *arg)
     struct nuc_settings settings = *m->settings;
     settings.places_well = true;
     m->settings = &settings;
-    m = nuc_advance(m, NUC_STAGE_QUANTIZE, NUC_STAGE_PARTITION);
+    m = nuc_partition_prepared(m);
     if (!nuc_count_cycles(m, &t->out.cycles))
         t->out.cycles = UINT64_MAX;
     t->out.memory = m->settings->o.memory_budget > 0 ? nuc_planned_memory(m) : 0;
