@@ -220,10 +220,9 @@ struct nuc_graph *nuc_quantize_convert(struct nuc_calibration *c)
 {
     nuc_quantize_choose(c);
     c->measured = NULL;
-    struct nuc_converted q = convert(c);
     if (c->samples != NULL && c->samples->count != 0)
         measure(c);
-    return q.g;
+    return convert(c).g;
 }
 
 const struct nuc_measured *nuc_quantize_measured(const struct nuc_calibration *c)

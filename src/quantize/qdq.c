@@ -71,10 +71,10 @@ static struct nuc_node *add_quantization(struct conversion *v, struct nuc_node *
     struct nuc_node *node = nuc_add_node(v->to, NULL, forms[quantize][channels].op, forms[quantize][channels].name);
     struct nuc_meta meta = input->vals[0];
 
-    meta.dtype = quantize ? o->spec.dtype : NUC_F32;
+    meta.dtype = quantize ? o->spec->dtype : NUC_F32;
     nuc_set_arg_node(node, v->to, NUC_SELF, input);
     if (p->scale != NULL) {
-        const struct nuc_qspec *spec = &v->c->observers[p->group]->spec;
+        const struct nuc_qspec *spec = v->c->observers[p->group]->spec;
         nuc_set_arg_node(node, v->to, NUC_ARG(QUANTIZE_PER_CHANNEL, scales), p->scale);
         nuc_set_arg_node(node, v->to, NUC_ARG(QUANTIZE_PER_CHANNEL, zero_points), p->zero_point);
         nuc_set_arg_int(node, NUC_ARG(QUANTIZE_PER_CHANNEL, axis), spec->ch_axis);
@@ -84,9 +84,9 @@ static struct nuc_node *add_quantization(struct conversion *v, struct nuc_node *
     } else {
         nuc_set_quant(node, &(struct nuc_quant){.scale = (double)o->scale[0],
                                                 .zero_point = o->zero_point[0],
-                                                .quant_min = o->spec.quant_min,
-                                                .quant_max = o->spec.quant_max,
-                                                .dtype = o->spec.dtype});
+                                                .quant_min = o->spec->quant_min,
+                                                .quant_max = o->spec->quant_max,
+                                                .dtype = o->spec->dtype});
     }
     nuc_set_val(v->to, node, &meta);
     nuc_made_of(node, input);
@@ -189,7 +189,7 @@ static void add_placeholders(struct conversion *v)
                     struct nuc_meta meta;
                     if (is_dead(p))
                         continue;
-                    if (v->c->observers[p->group]->spec.ch_axis >= 0)
+                    if (v->c->observers[p->group]->spec->ch_axis >= 0)
                         add_parameters(v, p);
                     const float *values = v->biases != NULL && v->biases[n->id] != NULL
                                               ? v->biases[n->id]
@@ -258,10 +258,10 @@ static struct nuc_node *hide(struct conversion *v, const struct nuc_node *from, 
         v->c->observed[from->id].output == NUC_NO_GROUP)
         return sum;
     struct nuc_quant quant = {.scale = fmax((double)NUC_MASK_STEP, 2.01 * (double)-o->min[0]),
-                              .zero_point = o->spec.quant_max,
-                              .quant_min = o->spec.quant_min,
-                              .quant_max = o->spec.quant_max,
-                              .dtype = o->spec.dtype};
+                              .zero_point = o->spec->quant_max,
+                              .quant_min = o->spec->quant_min,
+                              .quant_max = o->spec->quant_max,
+                              .dtype = o->spec->dtype};
     struct nuc_node *scores = add_quantization(v, add_point(v, sum, &image->pairs[0]), &image->pairs[0], false);
     struct nuc_node *quantized =
         add_fixed(v, v->images[mask->id].value, NUC_OP_QUANTIZE_PER_TENSOR, "quantize_per_tensor", &quant);
@@ -328,6 +328,7 @@ struct nuc_converted nuc_convert_graph(struct nuc_calibration *c, const float **
     struct conversion v = {.c = c, .to = nuc_graph_new(c->g->cx, c->g->file), .biases = biases};
 
     const struct nuc_calibration *j = v.c;
+    struct nuc_sub_arena *sub = nuc_enter_sub_arena(v.to->cx);
     v.images = nuc_alloc_array(v.to->cx, j->g->next_id, sizeof *v.images);
     for (uint32_t i = 0; i < j->n_order; i++) {
         const struct nuc_observed *t = &j->observed[j->order[i]->id];
@@ -354,12 +355,14 @@ struct nuc_converted nuc_convert_graph(struct nuc_calibration *c, const float **
             }
         }
     }
+    nuc_leave_sub_arena(v.to->cx, sub);
     add_placeholders(&v);
     for (uint32_t i = 0; i < c->n_order; i++) {
         if (!nuc_is_placeholder(c->order[i]))
             copy_node(&v, c->order[i]);
         add_pairs(&v, c->order[i]);
     }
+    nuc_free_sub_arena(sub);
     return (struct nuc_converted){v.to, v.n_points, v.points};
 }
 
