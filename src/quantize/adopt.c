@@ -73,7 +73,7 @@ static struct steps steps_of(const struct nuc_observer *o)
 {
     double s = (double)o->scale[0], zero = (double)o->zero_point[0];
 
-    return (struct steps){s, ((double)o->spec.quant_min - zero) * s, ((double)o->spec.quant_max - zero) * s};
+    return (struct steps){s, ((double)o->spec->quant_min - zero) * s, ((double)o->spec->quant_max - zero) * s};
 }
 
 static void take(struct nuc_observer *o, double scale, int64_t zero_point)
@@ -138,16 +138,16 @@ static bool makes_group(const struct nuc_calibration *c, const struct nuc_node *
 
 static void narrow_sigmoid(const struct nuc_node *x, struct nuc_observer *value, struct nuc_observer *result)
 {
-    float min = value->min[0], max = value->max[0], steps = (float)(result->spec.quant_max - result->spec.quant_min);
+    float min = value->min[0], max = value->max[0], steps = (float)(result->spec->quant_max - result->spec->quant_min);
 
     nuc_extremes_widen(&value->extremes, fmax(value->reach, 0), (double)steps, &min, &max);
     double reach = 1 / (1 + exp(-(double)max)), size = reach / (double)steps, low = log(size / 2);
-    if (reach > NARROW_SIGMOID || size < (double)value->spec.least)
+    if (reach > NARROW_SIGMOID || size < (double)value->spec->least)
         return;
-    take(result, size, result->spec.quant_min);
+    take(result, size, result->spec->quant_min);
     /* What is below half a step of 1/256 was left out of the range. */
     if (x->n_users == 1 && low < (double)min)
-        take(value, -low / (double)steps, value->spec.quant_max);
+        take(value, -low / (double)steps, value->spec->quant_max);
 }
 
 static void narrow_results(struct nuc_calibration *c, const struct nuc_node *n)
@@ -158,15 +158,15 @@ static void narrow_results(struct nuc_calibration *c, const struct nuc_node *n)
     if (to == NUC_NO_GROUP || from == NUC_NO_GROUP || from == to || !makes_group(c, n, to))
         return;
     struct nuc_observer *value = c->observers[from], *result = c->observers[to];
-    if (!is_affine(&value->spec) || !value->seen || value->n != 1 || result->spec.kind != NUC_QSPEC_FIXED ||
-        result->spec.dtype != NUC_I8)
+    if (!is_affine(value->spec) || !value->seen || value->n != 1 || result->spec->kind != NUC_QSPEC_FIXED ||
+        result->spec->dtype != NUC_I8)
         return;
     const struct steps in = steps_of(value);
     double reach = tanh(fmax(in.high, -in.low));
     if (n->op == NUC_OP_SIGMOID)
         narrow_sigmoid(x, value, result);
     else if (reach > 0 && reach <= NARROW_TANH)
-        take(result, reach / (double)result->spec.quant_max, 0);
+        take(result, reach / (double)result->spec->quant_max, 0);
 }
 
 /* ---- products that round nothing ---- */
@@ -197,8 +197,8 @@ static bool has_own_group(const struct nuc_calibration *c, const struct nuc_node
 
 static bool has_steps(const struct nuc_observer *value)
 {
-    return value->n == 1 && (value->spec.kind == NUC_QSPEC_FIXED || (is_affine(&value->spec) && value->seen)) &&
-           value->spec.dtype == NUC_I8;
+    return value->n == 1 && (value->spec->kind == NUC_QSPEC_FIXED || (is_affine(value->spec) && value->seen)) &&
+           value->spec->dtype == NUC_I8;
 }
 
 /* What a product multiplies with a number other than 0, or NULL. */
@@ -232,7 +232,7 @@ static void adopt_scaled(struct nuc_calibration *c, const struct nuc_node *mul)
     if (!(factor > 0) || maker == NULL || to == NUC_NO_GROUP || from == to || !makes_group(c, maker, from))
         return;
     struct nuc_observer *value = c->observers[from], *product = c->observers[to];
-    if (is_affine(&value->spec) && is_affine(&product->spec) && value->seen && product->seen)
+    if (is_affine(value->spec) && is_affine(product->spec) && value->seen && product->seen)
         take(value, (double)(product->scale[0] / factor), product->zero_point[0]);
 }
 
@@ -252,7 +252,7 @@ static void adopt_multiple(struct nuc_calibration *c, const struct nuc_node *nod
         return;
     const struct nuc_observer *value = c->observers[from];
     struct nuc_observer *result = c->observers[to];
-    if (!has_steps(value) || !is_affine(&result->spec) || !result->seen || result->n != 1)
+    if (!has_steps(value) || !is_affine(result->spec) || !result->seen || result->n != 1)
         return;
     double size = (double)value->scale[0] * fabs((double)factor);
     bool is_whole = c->relevant == NULL || (isinf(c->relevant[node->id].min) && isinf(c->relevant[node->id].max));
@@ -274,7 +274,7 @@ static void adopt_gated(struct nuc_calibration *c, const struct nuc_node *mul)
             return;
         const struct nuc_observer *value = c->observers[from];
         struct nuc_observer *product = c->observers[to];
-        if (has_steps(value) && is_affine(&product->spec) && product->seen)
+        if (has_steps(value) && is_affine(product->spec) && product->seen)
             take(product, (double)value->scale[0], value->zero_point[0]);
         return;
     }
@@ -324,7 +324,7 @@ static void adopt_compared(struct nuc_calibration *c, const struct nuc_node *nod
     if (group == NUC_NO_GROUP || nuc_moves_values(node) || !nuc_is_call(node))
         return;
     struct nuc_observer *o = c->observers[group];
-    if (!is_affine(&o->spec) || !o->seen || o->n != 1 || !compared_number(c, node, group, &left, &number) ||
+    if (!is_affine(o->spec) || !o->seen || o->n != 1 || !compared_number(c, node, group, &left, &number) ||
         !makes_group(c, node, group))
         return;
     double size = fmax((double)o->scale[0] / FINER, fabs((double)number) / MOST_STEPS);
@@ -360,7 +360,7 @@ static void adopt_parameters(struct nuc_calibration *c)
     bool *adopted = nuc_alloc_array(c->g->cx, c->sharing->n_groups, sizeof *adopted);
 
     for (uint32_t i = 0; i < c->sharing->n_groups; i++) {
-        if (c->observers[i]->n == 1 && c->observers[i]->spec.kind != NUC_QSPEC_DERIVED)
+        if (c->observers[i]->n == 1 && c->observers[i]->spec->kind != NUC_QSPEC_DERIVED)
             before[i] = steps_of(c->observers[i]);
     }
     for (uint32_t i = 0; i < c->n_points; i++) {
@@ -368,13 +368,13 @@ static void adopt_parameters(struct nuc_calibration *c)
         if (from == NUC_NO_GROUP || from == to)
             continue;
         struct nuc_observer *value = c->observers[from], *reader = c->observers[to];
-        if (!value->seen && value->spec.kind == NUC_QSPEC_OBSERVED)
+        if (!value->seen && value->spec->kind == NUC_QSPEC_OBSERVED)
             continue;
-        if (is_affine(&value->spec) && is_symmetric(&reader->spec) && reader->n == 1) {
+        if (is_affine(value->spec) && is_symmetric(reader->spec) && reader->n == 1) {
             /* `affine` is what the value had before. */
             struct steps affine = before[from];
             double reach = affine.high > -affine.low ? affine.high : -affine.low;
-            double t = reach / (double)value->spec.quant_max;
+            double t = reach / (double)value->spec->quant_max;
             double apart = 2 * square(affine.size) + error_of_requantization(affine, (double)reader->scale[0]);
             bool differs = is_squared(c, c->points[i].node, to) ? square(t) > WORTH_AN_OPERATION * square(affine.size)
                                                                 : 2 * square(t) > WORTH_AN_OPERATION * apart;
@@ -383,11 +383,11 @@ static void adopt_parameters(struct nuc_calibration *c)
                 continue;
             take(value, t, 0);
             take(reader, t, 0);
-        } else if (value->spec.kind == NUC_QSPEC_FIXED && value->zero_point[0] == 0 && is_symmetric(&reader->spec) &&
+        } else if (value->spec->kind == NUC_QSPEC_FIXED && value->zero_point[0] == 0 && is_symmetric(reader->spec) &&
                    reader->n == 1) {
             /* A tanh: its values are whole steps already. */
             take(reader, (double)value->scale[0], 0);
-        } else if (value->spec.kind == NUC_QSPEC_FIXED && value->zero_point[0] != 0 && is_affine(&reader->spec) &&
+        } else if (value->spec->kind == NUC_QSPEC_FIXED && value->zero_point[0] != 0 && is_affine(reader->spec) &&
                    !adopted[to]) {
             /* The last step of the fixed parameters is short of 1. */
             struct steps fixed = steps_of(value), own = steps_of(reader);

@@ -129,9 +129,9 @@ static bool is_edge_unseen(const struct nuc_calibration *c, const struct nuc_nod
 static bool is_constant(const struct nuc_calibration *c, const struct nuc_observation_point *t, bool each_sample)
 {
     const struct nuc_observer *o = c->observers[t->group];
-    bool every_sample = nuc_observer_counts(o) || o->spec.observer == NUC_OBSERVER_MOVING_AVERAGE;
+    bool every_sample = nuc_observer_counts(o) || o->spec->observer == NUC_OBSERVER_MOVING_AVERAGE;
 
-    return nuc_is_static(t->node) && o->spec.kind == NUC_QSPEC_OBSERVED && every_sample == each_sample &&
+    return nuc_is_static(t->node) && o->spec->kind == NUC_QSPEC_OBSERVED && every_sample == each_sample &&
            !is_edge_unseen(c, t->node, t->group);
 }
 
@@ -167,7 +167,7 @@ static bool see(struct watcher *w, uint32_t group, const struct nuc_node *node, 
     struct nuc_seen_values biases = *values;
     bool hides;
 
-    if (o->spec.mask && o->spec.kind == NUC_QSPEC_OBSERVED) {
+    if (o->spec->mask && o->spec->kind == NUC_QSPEC_OBSERVED) {
         biases.x = nuc_mask_biases(values->x, values->count, w->unmasked, &hides);
         o->hides = o->hides || hides;
         values = &biases;
@@ -223,7 +223,7 @@ static size_t most_masked(const struct nuc_calibration *c, const struct look *lo
     for (uint32_t i = 0; i < c->n_points; i++) {
         const struct nuc_observation_point *t = &c->points[i];
         size_t count = elements_of(t->node);
-        if (count > most && (c->observers[t->group]->spec.mask || (looks != NULL && looks[t->node->id].rows.dim >= 0)))
+        if (count > most && (c->observers[t->group]->spec->mask || (looks != NULL && looks[t->node->id].rows.dim >= 0)))
             most = count;
     }
     return most;
@@ -336,8 +336,8 @@ static void observe(void *user, const struct nuc_node *node, uint32_t val_index,
 
 static void keep_steps_above(struct nuc_calibration *c, uint32_t group, float step)
 {
-    if (group != NUC_NO_GROUP && step > c->observers[group]->spec.least)
-        c->observers[group]->spec.least = step;
+    if (group != NUC_NO_GROUP && step > c->observers[group]->spec->least)
+        c->sharing->groups[group].spec.least = step;
 }
 
 /* What reads a value as it is, so that its result has the same steps. */
@@ -543,7 +543,7 @@ static uint32_t most_forks(const struct nuc_calibration *c, const struct nuc_wat
     /* Room for channels is made when they are seen. */
     for (const struct nuc_node *n = c->g->first; n != NULL; n = n->next) {
         for (uint32_t i = 0; i < watch->looks[n->id].n_groups; i++) {
-            if (c->observers[watch->looks[n->id].groups[i]]->spec.scheme == NUC_PER_CHANNEL_SYMMETRIC)
+            if (c->observers[watch->looks[n->id].groups[i]]->spec->scheme == NUC_PER_CHANNEL_SYMMETRIC)
                 return 1;
         }
     }

@@ -10,7 +10,7 @@
 static void set_parameters(struct nuc_calibration *c, bool derived)
 {
     for (uint32_t i = 0; i < c->sharing->n_groups; i++) {
-        if ((c->observers[i]->spec.kind == NUC_QSPEC_DERIVED) == derived)
+        if ((c->observers[i]->spec->kind == NUC_QSPEC_DERIVED) == derived)
             nuc_observer_parameters(c->g->cx, c->observers[i]);
     }
 }
@@ -34,7 +34,7 @@ void nuc_calibration_parameters(struct nuc_calibration *c)
         for (uint32_t i = 0; i < c->n_points; i++) {
             const struct nuc_observation_point *t = &c->points[i];
             const uint32_t *from = c->sharing->groups[t->group].from;
-            if (c->observers[t->group]->spec.kind != NUC_QSPEC_DERIVED || !nuc_is_static(t->node))
+            if (c->observers[t->group]->spec->kind != NUC_QSPEC_DERIVED || !nuc_is_static(t->node))
                 continue;
             const float *bias = nuc_const_contiguous(c->g, t->node);
             const struct nuc_observer *input = c->observers[from[0]];
@@ -51,7 +51,7 @@ void nuc_calibration_parameters(struct nuc_calibration *c)
         const struct nuc_observation_point *t = &c->points[i];
         const struct nuc_observer *o = c->observers[t->group];
         struct nuc_context *cx = c->g->cx;
-        if (o->spec.kind == NUC_QSPEC_OBSERVED && !o->seen && c->fold == NUC_NO_FOLD)
+        if (o->spec->kind == NUC_QSPEC_OBSERVED && !o->seen && c->fold == NUC_NO_FOLD)
             nuc_warn(cx, "%s: %s was never observed: quantized with scale 1; give calibration samples", c->g->file,
                      nuc_node_text(cx, t->node));
         for (uint32_t k = 0; k < o->n; k++) {

@@ -131,10 +131,10 @@ struct nuc_calibration *nuc_quantize_prepare(struct nuc_graph *g, const struct n
     c->observers = nuc_alloc_array(c->g->cx, s->n_groups, sizeof(struct nuc_observer *));
     for (uint32_t i = 0; i < s->n_groups; i++) {
         struct nuc_observer *o = nuc_observer_new(c->g->cx, &s->groups[i].spec);
-        o->follows_tails = o->spec.observer == NUC_OBSERVER_AUTO && !(c->without & NUC_STEP_WIDEN);
+        o->follows_tails = o->spec->observer == NUC_OBSERVER_AUTO && !(c->without & NUC_STEP_WIDEN);
         if (options->accuracy != NUC_ACCURACY_FAST)
             nuc_observer_divide(c->g->cx, o);
-        for (int k = 0; k < 2 && o->spec.kind == NUC_QSPEC_DERIVED; k++)
+        for (int k = 0; k < 2 && o->spec->kind == NUC_QSPEC_DERIVED; k++)
             o->from[k] = c->observers[s->groups[i].from[k]];
         o->rounding = options->rounding;
         c->observers[i] = o;
@@ -218,11 +218,11 @@ void nuc_quantize_observation(struct nuc_calibration *c, size_t index, struct nu
         .node = t->node,
         .shared_with = first,
         .kind = o->chosen,
-        .dtype = o->spec.dtype,
-        .quant_min = o->spec.quant_min,
-        .quant_max = o->spec.quant_max,
-        .scheme = o->spec.scheme,
-        .ch_axis = o->spec.ch_axis,
+        .dtype = o->spec->dtype,
+        .quant_min = o->spec->quant_min,
+        .quant_max = o->spec->quant_max,
+        .scheme = o->spec->scheme,
+        .ch_axis = o->spec->ch_axis,
         .seen = o->seen,
         .n = o->n,
         .min = o->min,

@@ -21,8 +21,8 @@ static double quantize(float x, float inverse, const struct nuc_observer *o, int
 {
     double q = (double)(rintf(x * inverse) + (float)zero_point);
 
-    q = q > (double)o->spec.quant_min ? q : (double)o->spec.quant_min;
-    return q < (double)o->spec.quant_max ? q : (double)o->spec.quant_max;
+    q = q > (double)o->spec->quant_min ? q : (double)o->spec->quant_min;
+    return q < (double)o->spec->quant_max ? q : (double)o->spec->quant_max;
 }
 
 NUC_CLONES static void quantize_slice(const float *x, size_t count, const struct nuc_observer *o, uint32_t channel,
@@ -31,16 +31,16 @@ NUC_CLONES static void quantize_slice(const float *x, size_t count, const struct
     float inverse = 1.0f / o->scale[channel];
     int64_t zero_point = o->zero_point[channel];
 
-    if (o->spec.dtype == NUC_I8) {
+    if (o->spec->dtype == NUC_I8) {
         /* Of whole numbers that a float32 holds. */
         int8_t *q = (int8_t *)out + at;
-        float zero = (float)zero_point, low = (float)o->spec.quant_min, high = (float)o->spec.quant_max;
+        float zero = (float)zero_point, low = (float)o->spec->quant_min, high = (float)o->spec->quant_max;
         for (size_t i = 0; i < count; i++) {
             float v = rintf(x[i] * inverse) + zero;
             v = v > low ? v : low;
             q[i] = (int8_t)(v < high ? v : high);
         }
-    } else if (o->spec.dtype == NUC_I16) {
+    } else if (o->spec->dtype == NUC_I16) {
         int16_t *q = out;
         for (size_t i = 0; i < count; i++)
             q[at + i] = (int16_t)quantize(x[i], inverse, o, zero_point);
@@ -54,18 +54,18 @@ NUC_CLONES static void quantize_slice(const float *x, size_t count, const struct
 const void *nuc_quantize_constant(struct nuc_graph *from, const struct nuc_node *node, const float *values,
                                   const struct nuc_observer *o, struct nuc_meta *meta)
 {
-    struct nuc_slices s = nuc_slices_along(&node->vals[0], o->spec.ch_axis);
+    struct nuc_slices s = nuc_slices_along(&node->vals[0], o->spec->ch_axis);
 
     /* The channels of the constant are to be those of the observer. */
-    if (o->spec.ch_axis >= 0 && (o->spec.ch_axis >= node->vals[0].rank || s.channels != o->n))
+    if (o->spec->ch_axis >= 0 && (o->spec->ch_axis >= node->vals[0].rank || s.channels != o->n))
         nuc_fail(from->cx, NUC_BAD_INPUT, "%s: %s does not have one value for each of %u channels", from->file,
                  nuc_node_text(from->cx, node), (unsigned)o->n);
-    void *logical = nuc_alloc_unset(from->cx, from->cx->arena, s.count * nuc_dtype_size(o->spec.dtype));
+    void *logical = nuc_alloc_unset(from->cx, from->cx->arena, s.count * nuc_dtype_size(o->spec->dtype));
     for (size_t i = 0; s.inner != 0 && i < s.count / s.inner; i++)
         quantize_slice(values + i * s.inner, s.inner, o, (uint32_t)(i % s.channels), logical, i * s.inner);
 
     *meta = node->vals[0];
-    meta->dtype = o->spec.dtype;
+    meta->dtype = o->spec->dtype;
     /*
      * torch calls a tensor contiguous when its dimensions of size 1 alone are out of order, and computes contiguous
      * results from it.
@@ -82,7 +82,7 @@ NUC_CLONES void nuc_fake_quantize(const struct nuc_observer *o, uint32_t channel
 {
     /* Of whole numbers that a float32 holds. */
     float scale = o->scale[channel], inverse = 1.0f / scale, zero = (float)o->zero_point[channel];
-    float low = (float)o->spec.quant_min, high = (float)o->spec.quant_max;
+    float low = (float)o->spec->quant_min, high = (float)o->spec->quant_max;
 
     for (size_t i = 0; i < count; i++) {
         float v = rintf(x[i] * inverse) + zero;

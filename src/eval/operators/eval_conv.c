@@ -44,7 +44,7 @@ struct conv {
     size_t image, room;     /* floats of the padded image, 0 where there is none, and of what a thread works in */
     size_t k, part;         /* products of a sum, and of a part of it that is summed up by itself */
     size_t *offsets;        /* [k] in the order of the sum: from a pixel's corner, in the padded image of one group */
-    size_t *sources;        /* [k] the same products among the k weights of an output channel */
+    size_t *sources;        /* [k] the same products among the k weights of an output channel; NULL: in order */
     struct nuc_order order;
     bool arranged;       /* the weight is used as it is */
     const float *weight; /* rearranged constant weight, or NULL */
@@ -467,18 +467,6 @@ static void run(const struct nuc_eval_call *c)
 
 #define MAX_GEOMETRY ((int64_t)1 << 30)
 
-/* Tap `tap` of channel `ch`, at position `i` of the sum. */
-static void set_tap(struct conv *v, size_t i, size_t ch, size_t tap)
-{
-    size_t x = tap % v->kernel[WIDTH], y = tap / v->kernel[WIDTH] % v->kernel[HEIGHT];
-    size_t z = tap / v->kernel[WIDTH] / v->kernel[HEIGHT];
-
-    v->sources[i] = ch * volume(v->kernel) + tap;
-    v->offsets[i] =
-        ch * v->channel + padded_offset(v, z * v->dilation[DEPTH], y * v->dilation[HEIGHT], x * v->dilation[WIDTH]);
-    v->arranged = v->arranged && v->sources[i] == i;
-}
-
 /* Kernel element that stands at place `i` among the kernel elements. */
 static size_t tap_at(const struct conv *v, size_t i)
 {
@@ -487,6 +475,27 @@ static size_t tap_at(const struct conv *v, size_t i)
     if (v->order.taps == NUC_COLUMNS_OUTERMOST)
         return i % rows * v->kernel[WIDTH] + i / rows;
     return v->order.taps == NUC_TAPS_BACKWARDS ? volume(v->kernel) - 1 - i : i;
+}
+
+/* Which weight of a channel the product at place `i` of the sum has: block of channels by block of channels. */
+static size_t source_of(const struct conv *v, size_t i)
+{
+    size_t taps = volume(v->kernel), block = v->order.block == 0 ? v->in_channels : v->order.block;
+    size_t first = i / (block * taps) * block, at = i % (block * taps);
+    size_t channels = v->in_channels - first < block ? v->in_channels - first : block;
+
+    if (v->order.taps == NUC_CHANNELS_OUTERMOST)
+        return first * taps + at;
+    return (first + at % channels) * taps + tap_at(v, at / channels);
+}
+
+static size_t offset_of(const struct conv *v, size_t source)
+{
+    size_t tap = source % volume(v->kernel), x = tap % v->kernel[WIDTH], y = tap / v->kernel[WIDTH] % v->kernel[HEIGHT];
+    size_t z = tap / v->kernel[WIDTH] / v->kernel[HEIGHT];
+
+    return source / volume(v->kernel) * v->channel +
+           padded_offset(v, z * v->dilation[DEPTH], y * v->dilation[HEIGHT], x * v->dilation[WIDTH]);
 }
 
 /* Products of two such numbers stay inside int64. */
@@ -642,23 +651,20 @@ static void prepare(struct nuc_eval_call *c)
     read_padding(c, v, spatial, dilation, padding);
     set_geometry(c, v, stride, padding, dilation);
     set_order(c, v, stride);
-    /* The products of each sum in their order, block of channels by block of channels. */
-    size_t taps = volume(v->kernel), at = 0;
-    size_t block = v->order.block == 0 ? v->in_channels : v->order.block;
+    size_t taps = volume(v->kernel);
     v->k = v->in_channels * taps;
-    v->part = v->order.tap_sums ? v->in_channels : block * taps;
+    v->part = v->order.tap_sums ? v->in_channels : (v->order.block == 0 ? v->in_channels : v->order.block) * taps;
     set_layout(c, v);
-    v->sources = nuc_alloc_array(c->cx, v->k, sizeof *v->sources);
     v->offsets = nuc_alloc_array(c->cx, v->k, sizeof *v->offsets);
     v->arranged = !v->transposed;
-    for (size_t first = 0; first < v->in_channels; first += block) {
-        size_t channels = v->in_channels - first < block ? v->in_channels - first : block;
-        for (size_t i = 0; i < channels * taps; i++) {
-            if (v->order.taps == NUC_CHANNELS_OUTERMOST)
-                set_tap(v, at++, first + i / taps, i % taps);
-            else
-                set_tap(v, at++, first + i % channels, tap_at(v, i / channels));
-        }
+    for (size_t i = 0; i < v->k; i++) {
+        v->offsets[i] = offset_of(v, source_of(v, i));
+        v->arranged = v->arranged && source_of(v, i) == i;
+    }
+    if (!v->arranged) {
+        v->sources = nuc_alloc_array(c->cx, v->k, sizeof *v->sources);
+        for (size_t i = 0; i < v->k; i++)
+            v->sources[i] = source_of(v, i);
     }
     /* A constant weight is rearranged once. */
     if (!v->arranged && nuc_eval_is_constant_in(c, COMMON(weight))) {

@@ -31,7 +31,7 @@ struct nuc_observer *nuc_observer_new(struct nuc_context *cx, const struct nuc_q
 {
     struct nuc_observer *o = nuc_alloc(cx, sizeof *o);
 
-    o->spec = *spec;
+    o->spec = spec;
     o->arena = cx->arena;
     o->reach = spec->observer == NUC_OBSERVER_AUTO ? 0 : NUC_AS_SEEN;
     o->chosen = spec->observer == NUC_OBSERVER_AUTO ? NUC_OBSERVER_MIN_MAX : spec->observer;
@@ -45,7 +45,7 @@ struct nuc_observer *nuc_observer_new(struct nuc_context *cx, const struct nuc_q
 
 void nuc_observer_divide(struct nuc_context *cx, struct nuc_observer *o)
 {
-    if (o->spec.observer != NUC_OBSERVER_AUTO)
+    if (o->spec->observer != NUC_OBSERVER_AUTO)
         return;
     o->parts = nuc_alloc_array(cx, 2, sizeof *o->parts);
     o->histogram = NULL;
@@ -83,7 +83,7 @@ static bool see_average(struct nuc_observer *o, const float *x, size_t count)
 /* The range of each channel; one for all when the tensor does not have the axis. */
 static bool see_channels(struct nuc_context *cx, struct nuc_observer *o, const struct nuc_meta *meta, const float *x)
 {
-    struct nuc_slices s = nuc_slices_along(meta, o->spec.ch_axis);
+    struct nuc_slices s = nuc_slices_along(meta, o->spec->ch_axis);
 
     if (o->n != s.channels)
         set_channels(cx, o, (uint32_t)s.channels);
@@ -111,14 +111,14 @@ static bool are_whole(const float *x, size_t count)
 
 size_t nuc_observer_room(const struct nuc_observer *o)
 {
-    bool keeps = o->spec.kind == NUC_QSPEC_OBSERVED && nuc_observer_counts(o) && !o->whole;
+    bool keeps = o->spec->kind == NUC_QSPEC_OBSERVED && nuc_observer_counts(o) && !o->whole;
 
     return keeps ? (o->parts != NULL ? 2u : 1u) * NUC_HISTOGRAM_BINS * sizeof(float) : 0;
 }
 
 void nuc_observer_reserve(struct nuc_context *cx, struct nuc_observer *o, uint32_t count)
 {
-    if (o->spec.kind != NUC_QSPEC_OBSERVED)
+    if (o->spec->kind != NUC_QSPEC_OBSERVED)
         return;
     nuc_extremes_reserve(cx, &o->extremes, count);
     for (unsigned part = 0; part < 2 && o->parts != NULL; part++) {
@@ -136,7 +136,7 @@ bool nuc_observer_see(struct nuc_context *cx, struct nuc_observer *o, const stru
     const float *x = values->x;
     size_t count = values->count;
 
-    if (count == 0 || o->spec.kind != NUC_QSPEC_OBSERVED)
+    if (count == 0 || o->spec->kind != NUC_QSPEC_OBSERVED)
         return true;
     o->fractions = o->fractions || !are_whole(x, count);
     if (nuc_observer_counts(o)) {
@@ -164,7 +164,7 @@ bool nuc_observer_see(struct nuc_context *cx, struct nuc_observer *o, const stru
         o->seen = true;
         return true;
     }
-    bool average = o->spec.observer == NUC_OBSERVER_MOVING_AVERAGE;
+    bool average = o->spec->observer == NUC_OBSERVER_MOVING_AVERAGE;
     bool ok = average ? see_average(o, x, count) : see_channels(cx, o, meta, x);
     o->seen = o->seen || ok;
     return ok;
@@ -178,7 +178,7 @@ bool nuc_observer_see(struct nuc_context *cx, struct nuc_observer *o, const stru
 /* The range always includes 0. One wider than a float32 can say has an infinite scale, which its user refuses. */
 static void parameters_of_range(const struct nuc_observer *o, float min, float max, float *scale, int64_t *zero_point)
 {
-    const struct nuc_qspec *spec = &o->spec;
+    const struct nuc_qspec *spec = o->spec;
     float low = min < 0 ? min : 0, high = max > 0 ? max : 0, steps = (float)(spec->quant_max - spec->quant_min);
     bool affine = spec->scheme == NUC_PER_TENSOR_AFFINE;
     float s = affine ? (high - low) / steps : (-low > high ? -low : high) / (steps / 2);
@@ -187,7 +187,7 @@ static void parameters_of_range(const struct nuc_observer *o, float min, float m
     s *= affine ? 1 + ROUNDING_STEP * (float)o->rounding : 1;
 
     /* Counts, signs and places stay what they are, also where they are compared; 0 is in the middle of signs. */
-    if (o->spec.observer == NUC_OBSERVER_AUTO && affine && !o->fractions && high - low > 1 && s <= 1) {
+    if (o->spec->observer == NUC_OBSERVER_AUTO && affine && !o->fractions && high - low > 1 && s <= 1) {
         int exponent;
         bool is_power = frexpf(s, &exponent) <= 0.5F; /* whatever a logarithm rounds to */
         s = ldexpf(1, is_power ? exponent - 1 : exponent);
@@ -225,7 +225,7 @@ static struct nuc_candidate_range whole_range(const struct nuc_observer *o, unsi
 
 struct nuc_candidate_range nuc_observer_range(const struct nuc_observer *o, unsigned part, enum nuc_observer_kind kind)
 {
-    double steps = (double)(o->spec.quant_max - o->spec.quant_min);
+    double steps = (double)(o->spec->quant_max - o->spec->quant_min);
     double few = part == NUC_BOTH_PARTS ? FEW_VALUES : FEW_VALUES / 2, least = o->parts != NULL ? few : ONE_VALUE;
     struct nuc_candidate_range r = whole_range(o, part);
     struct nuc_histogram h;
@@ -260,8 +260,8 @@ void nuc_observer_candidate(const struct nuc_observer *o, unsigned part, struct 
     const struct nuc_extremes *all = o->shown != NULL ? o->shown : &o->extremes,
                               *extremes = part == NUC_BOTH_PARTS ? all : &o->parts[part].extremes;
 
-    bool is_wide = o->spec.dtype == NUC_I16;
-    const double steps = (double)(o->spec.quant_max - o->spec.quant_min);
+    bool is_wide = o->spec->dtype == NUC_I16;
+    const double steps = (double)(o->spec->quant_max - o->spec->quant_min);
     if (reach >= 0 || is_wide)
         nuc_extremes_widen(extremes, fmax(reach, 0), steps, &r.min, &r.max);
     if (o->follows_tails)
@@ -275,10 +275,10 @@ void nuc_observer_candidate(const struct nuc_observer *o, unsigned part, struct 
 
 void nuc_observer_parameters(struct nuc_context *cx, struct nuc_observer *o)
 {
-    bool derived = o->spec.kind == NUC_QSPEC_DERIVED, fixed = o->spec.kind == NUC_QSPEC_FIXED;
+    bool derived = o->spec->kind == NUC_QSPEC_DERIVED, fixed = o->spec->kind == NUC_QSPEC_FIXED;
 
     if (derived)
-        o->n = o->from[1]->n * o->spec.repeats;
+        o->n = o->from[1]->n * o->spec->repeats;
     else if (o->n == 0)
         o->n = 1;
     o->scale = nuc_alloc_array(cx, o->n, sizeof *o->scale);
@@ -287,11 +287,11 @@ void nuc_observer_parameters(struct nuc_context *cx, struct nuc_observer *o)
         if (derived) {
             o->scale[i] = o->from[0]->scale[0] * o->from[1]->scale[i % o->from[1]->n];
         } else if (fixed) {
-            o->scale[i] = o->spec.scale;
-            o->zero_point[i] = o->spec.zero_point;
+            o->scale[i] = o->spec->scale;
+            o->zero_point[i] = o->spec->zero_point;
         } else if (nuc_is_plain_mask(o)) {
             o->scale[i] = NUC_MASK_STEP;
-            o->zero_point[i] = o->spec.quant_max;
+            o->zero_point[i] = o->spec->quant_max;
         } else {
             o->scale[i] = 1;
             if (!o->seen)

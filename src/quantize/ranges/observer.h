@@ -23,7 +23,7 @@ struct nuc_observed_part {
 #define NUC_AS_SEEN (-1.0)
 
 struct nuc_observer {
-    struct nuc_qspec spec;
+    const struct nuc_qspec *spec;       /* of its group */
     const struct nuc_observer *from[2]; /* DERIVED: activation, weight */
     bool seen;
     bool fractions;          /* not all values seen were whole numbers */
@@ -49,7 +49,7 @@ struct nuc_observer {
     int64_t *zero_point;
 };
 
-/* What it sees later is kept in the arena that is the current one now. */
+/* What it sees later is kept in the arena that is the current one now. The spec has to outlive it. */
 struct nuc_observer *nuc_observer_new(struct nuc_context *cx, const struct nuc_qspec *spec);
 
 /* AUTO, which has seen nothing yet, is to keep two halves of the samples apart. Others stay as they are. */
@@ -76,7 +76,7 @@ bool nuc_observer_see(struct nuc_context *cx, struct nuc_observer *o, const stru
 /* A mask of which samples show no other value than 0 beside those that hide. */
 static inline bool nuc_is_plain_mask(const struct nuc_observer *o)
 {
-    return o->spec.mask && o->seen && !(o->min[0] < 0) && !(o->max[0] > 0);
+    return o->spec->mask && o->seen && !(o->min[0] < 0) && !(o->max[0] > 0);
 }
 
 struct nuc_candidate_range {

@@ -157,7 +157,7 @@ struct nuc_parameters *nuc_present_parameters(const struct nuc_calibration *c)
 
     for (uint32_t i = 0; i < c->sharing->n_groups; i++) {
         const struct nuc_observer *o = c->observers[i];
-        if (o->spec.kind != NUC_QSPEC_DERIVED && o->n == 1)
+        if (o->spec->kind != NUC_QSPEC_DERIVED && o->n == 1)
             p[i] = (struct nuc_parameters){o->scale[0], o->zero_point[0]};
     }
     return p;
@@ -165,7 +165,7 @@ struct nuc_parameters *nuc_present_parameters(const struct nuc_calibration *c)
 
 static struct nuc_rounding rounding_of(const struct nuc_effects *fx, uint32_t group, struct nuc_parameters p)
 {
-    const struct nuc_qspec *spec = &fx->c->observers[group]->spec;
+    const struct nuc_qspec *spec = fx->c->observers[group]->spec;
 
     return (struct nuc_rounding){
         .scale = p.scale, .zero_point = p.zero_point, .quant_min = spec->quant_min, .quant_max = spec->quant_max};

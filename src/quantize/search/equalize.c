@@ -342,7 +342,7 @@ static bool has_scale_per_output(const equalizer *e, const struct nuc_channel_la
 {
     uint32_t group = nuc_observed_group(e->c, l->weight, l->node);
 
-    return group != NUC_NO_GROUP && e->c->observers[group]->spec.ch_axis >= 0;
+    return group != NUC_NO_GROUP && e->c->observers[group]->spec->ch_axis >= 0;
 }
 
 static bool has_factors(const equalizer *e, const struct nuc_channel_layer *l)
@@ -490,7 +490,7 @@ static void add_value(struct problem *p, const struct nuc_node *n, uint32_t grou
     struct nuc_range bounds =
         p->e->c->relevant != NULL ? p->e->c->relevant[n->id] : (struct nuc_range){-HUGE_VALF, HUGE_VALF};
 
-    if (o == NULL || l == NULL || o->spec.kind != NUC_QSPEC_OBSERVED || o->spec.ch_axis >= 0)
+    if (o == NULL || l == NULL || o->spec->kind != NUC_QSPEC_OBSERVED || o->spec->ch_axis >= 0)
         return;
     for (size_t i = 0; i < l->count; i++) {
         struct seen s = seen_of(p->e, p->part, n, i);
@@ -503,7 +503,7 @@ static void add_value(struct problem *p, const struct nuc_node *n, uint32_t grou
         double power = power_of_label(p, n, i);
         p->above[group] = fmax(p->above[group], fmin((double)s.above.most, above));
         p->below[group] = fmax(p->below[group], fmin((double)s.below.most, below));
-        if (o->spec.scheme != NUC_PER_TENSOR_AFFINE) {
+        if (o->spec->scheme != NUC_PER_TENSOR_AFFINE) {
             share.above = share.below = fmaxf(share.above, share.below);
             p->above[group] = p->below[group] = fmax(p->above[group], p->below[group]);
         }

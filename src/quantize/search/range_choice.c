@@ -150,7 +150,7 @@ static const uint8_t *known_choices(const struct nuc_calibration *c)
 
 static bool is_open(const struct nuc_observer *o)
 {
-    return o->spec.observer == NUC_OBSERVER_AUTO && o->seen;
+    return o->spec->observer == NUC_OBSERVER_AUTO && o->seen;
 }
 
 void nuc_need_histograms(struct nuc_calibration *c, bool chooses)
@@ -162,8 +162,8 @@ void nuc_need_histograms(struct nuc_calibration *c, bool chooses)
     for (uint32_t i = 0; i < c->sharing->n_groups; i++) {
         struct nuc_observer *o = c->observers[i];
         bool taken = known == NULL || candidates[known[i]].kind != NUC_OBSERVER_MIN_MAX;
-        o->whole = o->spec.observer == NUC_OBSERVER_AUTO && (!(any && taken) || o->spec.dtype == NUC_I16);
-        if (takes && o->spec.observer == NUC_OBSERVER_AUTO) {
+        o->whole = o->spec->observer == NUC_OBSERVER_AUTO && (!(any && taken) || o->spec->dtype == NUC_I16);
+        if (takes && o->spec->observer == NUC_OBSERVER_AUTO) {
             o->chosen = o->whole ? NUC_OBSERVER_MIN_MAX : candidates[known[i]].kind;
             o->reach = candidates[known[i]].reach;
         }
