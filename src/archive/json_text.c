@@ -311,6 +311,8 @@ static double to_double(const char *from, size_t length)
     return strtod(text, NULL);
 }
 
+#define NUMBER_FITS 18 /* digits of an integer of any value */
+
 static bool number(struct parser *p)
 {
     const char *from = p->at;
@@ -339,6 +341,8 @@ static bool number(struct parser *p)
         return wrong(p, "too long a number");
     if (is_real)
         return isfinite(to_double(from, (size_t)(p->at - from))) || wrong(p, "real number overflow");
+    if (p->at - whole <= NUMBER_FITS)
+        return true;
     errno = 0;
     (void)strtoll(from, NULL, 10);
     return errno == 0 || wrong(p, "too big an integer");
@@ -594,7 +598,13 @@ const char *nuc_json_text_string(const struct nuc_json_text *t, uint32_t i)
 
 int64_t nuc_json_text_integer(const struct nuc_json_text *t, uint32_t i)
 {
-    return strtoll(text_at(t, i), NULL, 10);
+    const char *c = text_at(t, i);
+    const bool negative = *c == '-';
+    int64_t value = 0;
+
+    for (c += negative; *c >= '0' && *c <= '9'; c++)
+        value = 10 * value - (*c - '0'); /* the least number has no positive one */
+    return negative ? value : -value;
 }
 
 double nuc_json_text_number(const struct nuc_json_text *t, uint32_t i)

@@ -127,7 +127,10 @@ const char *nuc_view_text(struct nuc_context *cx, struct nuc_view_list text)
 
     for (uint32_t i = 0; i < text.count; i++) {
         uint8_t c = text.data[i];
-        nuc_text_addf(&out, c >= ' ' && c < 127 ? "%c" : "\\x%02x", c);
+        if (c >= ' ' && c < 127)
+            nuc_text_add(&out, (const char *)&c, 1);
+        else
+            nuc_text_addf(&out, "\\x%02x", c);
     }
     return nuc_text_string(&out);
 }

@@ -416,13 +416,16 @@ char *nuc_strdup(struct nuc_context *cx, const char *text)
 
 char *nuc_format(struct nuc_context *cx, const char *format, ...)
 {
+    char most[256]; /* are shorter, and formatted once */
     va_list args;
 
     va_start(args, format);
-    int length = vsnprintf(NULL, 0, format, args);
+    int length = vsnprintf(most, sizeof most, format, args);
     va_end(args);
     if (length < 0)
         nuc_fail(cx, NUC_INTERNAL, "a message could not be formatted");
+    if ((size_t)length < sizeof most)
+        return nuc_copy(cx, most, (size_t)length + 1);
     char *text = nuc_alloc(cx, (size_t)length + 1);
     va_start(args, format);
     vsnprintf(text, (size_t)length + 1, format, args);

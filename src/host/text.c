@@ -15,17 +15,19 @@ void nuc_text_addf(struct nuc_text *text, const char *format, ...)
 {
     va_list args;
 
-    va_start(args, format);
-    int length = vsnprintf(NULL, 0, format, args);
-    va_end(args);
-    if (length < 0)
-        nuc_fail(text->cx, NUC_INTERNAL, "a text could not be formatted");
-    size_t needed = text->length + (size_t)length + 1;
-    text->data = nuc_grow(text->cx, text->data, &text->capacity, needed, 1);
-    va_start(args, format);
-    vsnprintf(text->data + text->length, (size_t)length + 1, format, args);
-    va_end(args);
-    text->length += (size_t)length;
+    for (;;) {
+        const size_t room = text->capacity - text->length;
+        va_start(args, format);
+        int length = vsnprintf(room == 0 ? NULL : text->data + text->length, room, format, args);
+        va_end(args);
+        if (length < 0)
+            nuc_fail(text->cx, NUC_INTERNAL, "a text could not be formatted");
+        if ((size_t)length < room) {
+            text->length += (size_t)length;
+            return;
+        }
+        text->data = nuc_grow(text->cx, text->data, &text->capacity, text->length + (size_t)length + 1, 1);
+    }
 }
 
 const char *nuc_text_string(struct nuc_text *text)
