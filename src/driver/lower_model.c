@@ -423,7 +423,7 @@ void nuc_delegate_model(struct nuc_job *j)
     /* In a trial the copy is made when the memory of lowering is free again. */
     const bool uses_up = j->use_up && (j->given == NULL || j->given->graph != partitioned->graph);
     const bool in_place = partitioned->settings->trial && !uses_up;
-    if (in_place && !j->graph_only) {
+    if (in_place && !j->graph_only && l->n_partitions > 0) {
         struct nuc_model as = *partitioned;
         as.lowered = l;
         lower_partitions(&as, j->for_caller, true);
@@ -435,14 +435,16 @@ void nuc_delegate_model(struct nuc_job *j)
     if (m->from_litert)
         l->io = nuc_note_io(m);
     m->lowered = l;
-    if (!in_place && !j->graph_only)
+    if (!in_place && !j->graph_only && l->n_partitions > 0)
         lower_partitions(m, j->for_caller, false);
     struct nuc_node **calls = nuc_fuse_partitions(m->graph, m->partitions);
     for (uint32_t i = 0; i < l->n_partitions; i++) {
         calls[i]->delegate = l->partitions[i].delegate;
         nuc_name_boundary_orders(m->graph, calls[i]);
     }
-    nuc_refresh_after_delegates(m->graph);
+    if (l->n_partitions > 0)
+        nuc_refresh_after_delegates(m->graph);
+    j->is_same = l->n_partitions == 0;
     j->m = m;
 }
 
@@ -455,7 +457,7 @@ bool nuc_has_float_cpu(const struct nuc_job *j)
 
 void nuc_run_cpu_passes(struct nuc_job *j)
 {
-    nuc_run_stage_passes(j, &nuc_lowered_passes, NUC_PASSES_DEFAULT);
+    j->is_same = !nuc_run_stage_passes(j, &nuc_lowered_passes, NUC_PASSES_DEFAULT);
 }
 
 static const bool *find_float_operators(const struct nuc_model *lowered)

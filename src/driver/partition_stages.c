@@ -151,8 +151,7 @@ void nuc_decompose_model(struct nuc_job *j)
 
 void nuc_settle_orders(struct nuc_job *j)
 {
-    if (!j->m->settings->o.reference_compat)
-        nuc_run_stage_passes(j, &nuc_order_passes, NUC_PASSES_DEFAULT);
+    j->is_same = j->m->settings->o.reference_compat || !nuc_run_stage_passes(j, &nuc_order_passes, NUC_PASSES_DEFAULT);
 }
 
 void nuc_run_edge_stage(struct nuc_job *j)

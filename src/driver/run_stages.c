@@ -34,9 +34,9 @@ static void pass_done(void *user, const char *pass, struct nuc_graph *g)
         dump(j, pass);
 }
 
-void nuc_run_stage_passes(struct nuc_job *j, const struct nuc_pass_list *list, enum nuc_pass_mode mode)
+bool nuc_run_stage_passes(struct nuc_job *j, const struct nuc_pass_list *list, enum nuc_pass_mode mode)
 {
-    nuc_run_passes(j->m->graph, list, mode, &(struct nuc_pass_hook){pass_done, j});
+    return nuc_run_passes(j->m->graph, list, mode, &(struct nuc_pass_hook){pass_done, j});
 }
 
 void nuc_run_stages(struct nuc_job *j, enum nuc_stage first, enum nuc_stage last)

@@ -91,8 +91,8 @@ void nuc_run_stages(struct nuc_job *j, enum nuc_stage first, enum nuc_stage last
 /* The same for a model alone: what became of it. */
 struct nuc_model *nuc_advance(struct nuc_model *m, enum nuc_stage first, enum nuc_stage last);
 
-/* Inside a stage: the passes of a list, each verified in debug builds and dumped when asked for. */
-void nuc_run_stage_passes(struct nuc_job *j, const struct nuc_pass_list *list, enum nuc_pass_mode mode);
+/* Inside a stage: the passes of a list, each verified in debug builds and dumped; whether one changed something. */
+bool nuc_run_stage_passes(struct nuc_job *j, const struct nuc_pass_list *list, enum nuc_pass_mode mode);
 
 /*
  * Asks what would become of `m` under the options `as`: runs fn(model, arg), `model` being `m` with these options, but

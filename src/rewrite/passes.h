@@ -83,8 +83,8 @@ struct nuc_pass_hook {
     void *user;
 };
 
-/* Runs the passes of the list that belong to the mode, in order. `hook` may be NULL. */
-void nuc_run_passes(struct nuc_graph *g, const struct nuc_pass_list *list, enum nuc_pass_mode mode,
+/* Runs the passes of the list that belong to the mode, in order: whether one changed something. `hook` may be NULL. */
+bool nuc_run_passes(struct nuc_graph *g, const struct nuc_pass_list *list, enum nuc_pass_mode mode,
                     const struct nuc_pass_hook *hook);
 
 struct nuc_target;

@@ -179,7 +179,7 @@ static bool run_until_stable(struct nuc_graph *g, const struct nuc_pass *pass)
     nuc_fail(g->cx, NUC_INTERNAL, "%s: pass '%s' does not come to an end", g->file, pass->name);
 }
 
-void nuc_run_passes(struct nuc_graph *g, const struct nuc_pass_list *list, enum nuc_pass_mode mode,
+bool nuc_run_passes(struct nuc_graph *g, const struct nuc_pass_list *list, enum nuc_pass_mode mode,
                     const struct nuc_pass_hook *hook)
 {
     bool changed = true, any = false;
@@ -201,4 +201,5 @@ void nuc_run_passes(struct nuc_graph *g, const struct nuc_pass_list *list, enum 
     }
     if (list->finish != NULL && (any || list->always_finish))
         list->finish(g);
+    return any;
 }

@@ -141,6 +141,7 @@ void nuc_choose_dim_order(struct nuc_job *j)
 {
     nuc_check_input_orders(j->m);
     j->quantized = j->m;
+    j->is_same = true;
     if (j->m->from_litert) {
         if (j->m->settings->o.dim_order != NUC_DIM_ORDER_AS_IS)
             nuc_warn(j->c->cx, "%s: --dim-order is not used: a LiteRT model has its channels last", j->m->graph->file);
@@ -149,6 +150,7 @@ void nuc_choose_dim_order(struct nuc_job *j)
     if (j->m->settings->o.dim_order == NUC_DIM_ORDER_AUTO)
         j->m = choose(j->m);
     if (j->m->settings->o.dim_order != NUC_DIM_ORDER_AS_IS) {
+        j->is_same = false;
         j->m = nuc_model_after(j->m, nuc_graph_copy(j->m->graph));
         nuc_convert_orders(j->m->graph, j->m->settings->o.dim_order == NUC_DIM_ORDER_CHANNELS_LAST);
     }
