@@ -248,6 +248,7 @@ struct nuc_graph {
     const char *const *output_names;       /* as imported: by place, an entry or all may be NULL */
     struct nuc_span facts;    /* text of facts.h in an archive, as imported or to be written; empty: none */
     enum nuc_dialect dialect; /* of the nodes that are added */
+    bool short_names;         /* what rewrites add is named after its operator without the overload: during an import */
     struct nuc_node *first, *last;
     struct nuc_node *body; /* the first node that is no placeholder; NULL: there is none */
     uint32_t n_nodes;

@@ -25,6 +25,10 @@ static const char *traced_name(struct nuc_graph *g, const struct nuc_node *form)
     bool is_aten = strncmp(full, dialect, sizeof dialect - 1) == 0;
     char *name = nuc_strdup(g->cx, is_aten ? full + sizeof dialect - 1 : full);
 
+    if (g->short_names && strchr(full, '.') != NULL) {
+        name = nuc_strdup(g->cx, strchr(full, '.') + 1);
+        name[strcspn(name, ".")] = '\0';
+    }
     for (char *p = name; *p != '\0'; p++)
         *p = (char)(*p == '.' ? '_' : tolower((unsigned char)*p));
     return name;

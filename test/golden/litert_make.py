@@ -606,6 +606,16 @@ operator('PRELU', 'PRELU', lambda x: np.where(x > 0, x, x * np.array([.1, .2, .3
 slopes = real(4, 5, 3)
 operator('PRELU.pixels', 'PRELU', lambda x: np.where(x > 0, x, x * slopes), [IMAGE], constants=[slopes])
 
+by_channel = [.3, -.2, .1, .5]
+operator('PRELU.one', 'PRELU', lambda x: np.where(x > 0, x, x * np.float32(.3)), [(3, 4)],
+         constants=[np.array([.3], 'float32')])
+operator('PRELU.rows', 'PRELU', lambda x: np.where(x > 0, x, x * np.array(by_channel, 'float32')), [(3, 4)],
+         constants=[np.array(by_channel, 'float32')])
+operator('PRELU.lines', 'PRELU', lambda x: np.where(x > 0, x, x * np.array(by_channel, 'float32')), [(2, 3, 4)],
+         constants=[np.array([by_channel], 'float32')])
+operator('PRELU.computed', 'PRELU', lambda x, s: np.where(x > 0, x, x * s), [(3, 4), (3, 4)])
+operator('SELECT', 'SELECT', np.where, [whole(*IMAGE, low=0, high=2, dtype='bool'), IMAGE, IMAGE])
+
 # ---- resizing ----
 
 

@@ -239,6 +239,7 @@ void nuc_ti_import_operator(struct nuc_ti *ti, uint32_t index)
 {
     ti->op = &ti->s->ops[index];
     ti->index = index;
+    ti->before = NULL;
     ti->current = read_as_float(ti, ti->op);
     ti->op = &ti->current;
     struct nuc_source *source = nuc_alloc(ti->cx, sizeof *source);
@@ -482,10 +483,12 @@ struct nuc_graph *nuc_import_litert(struct nuc_context *cx, const struct nuc_lt_
                         .m = m,
                         .s = &s,
                         .g = nuc_graph_new(cx, m->file),
+                        .formulas = nuc_ti_new_formulas(cx),
                         .n_inlined = &n_inlined,
                         .states = &states,
                         .subgraph = index,
                         .eight_bit_weights = io != NULL && io->eight_bit_weights};
+    ti.g->short_names = true;
     nuc_ti_prepare(&ti, &s);
     /* Where obstacles are collected, an input that cannot be is one, and what reads it is left out. */
     int32_t *kept = nuc_alloc_array(cx, (size_t)s.n_inputs + 1, sizeof *kept);
@@ -519,6 +522,7 @@ struct nuc_graph *nuc_import_litert(struct nuc_context *cx, const struct nuc_lt_
     if (io != NULL)
         *io = (struct nuc_litert_io){io->eight_bit_weights, n_inputs, ti.s->n_outputs, image_inputs(&ti, n_inputs),
                                      images};
+    ti.g->short_names = false;
     nuc_label_sources(ti.g);
     nuc_give_back(cx, ti.tensors, 2 * (size_t)s.n_tensors * sizeof *ti.tensors);
     nuc_give_back(cx, ti.values, 2 * (size_t)s.n_tensors * sizeof *ti.values);

@@ -205,39 +205,6 @@ static struct shape reshaped(const struct nuc_ti *ti)
     return s;
 }
 
-/* Blocks of pixels become batches (`into`), or the reverse. */
-static struct shape blocks(const struct nuc_ti *ti, bool into)
-{
-    struct shape x = shape_of(nuc_ti_in(ti, 0)), block = integers_of(ti, 1), pair;
-    int64_t pairs[2 * NUC_MAX_RANK];
-
-    pair.rank = nuc_ti_has(ti, 2) ? nuc_lt_integers(nuc_ti_in(ti, 2), 2 * NUC_MAX_RANK, pairs) : UINT32_MAX;
-    if (block.rank == UINT32_MAX || pair.rank != 2 * block.rank || x.rank < block.rank + 1)
-        return unknown;
-    for (uint32_t d = 0; d < block.rank; d++) {
-        int64_t b = block.sizes[d], sides = pairs[2 * d] + pairs[2 * d + 1];
-        if (b < 1 || b > INT16_MAX || (into && (x.sizes[d + 1] + sides) % b != 0) || (!into && x.sizes[0] % b != 0))
-            return unknown;
-        x.sizes[d + 1] = into ? (x.sizes[d + 1] + sides) / b : x.sizes[d + 1] * b - sides;
-        x.sizes[0] = into ? x.sizes[0] * b : x.sizes[0] / b;
-    }
-    return x;
-}
-
-static struct shape repeated(const struct nuc_ti *ti)
-{
-    struct shape x = shape_of(nuc_ti_in(ti, 0)), times = integers_of(ti, 1);
-
-    if (times.rank != x.rank)
-        return unknown;
-    for (uint32_t d = 0; d < x.rank; d++) {
-        if (times.sizes[d] < 1 || times.sizes[d] > INT32_MAX)
-            return unknown;
-        x.sizes[d] *= times.sizes[d];
-    }
-    return x;
-}
-
 static struct shape matrix_product(const struct nuc_ti *ti)
 {
     const struct nuc_lt_tensor *x = nuc_ti_in(ti, 0), *w = nuc_ti_in(ti, 1);
@@ -249,38 +216,6 @@ static struct shape matrix_product(const struct nuc_ti *ti)
         return (struct shape){2, {nuc_lt_elements(x) / w->shape[1], w->shape[0]}};
     s.sizes[s.rank - 1] = w->shape[0];
     return s;
-}
-
-/* With an axis more of `count` elements, or without one of as many. */
-static struct shape stacked(const struct nuc_ti *ti, bool more)
-{
-    struct shape x = shape_of(nuc_ti_in(ti, 0));
-    uint32_t rank = more ? x.rank + 1 : x.rank;
-    int32_t axis = rank <= NUC_MAX_RANK ? nuc_lt_axis(ti->op->options.pack.axis, rank) : -1;
-
-    if (axis < 0)
-        return unknown;
-    if (more) {
-        memmove(x.sizes + axis + 1, x.sizes + axis, (x.rank - (uint32_t)axis) * sizeof *x.sizes);
-        x.sizes[axis] = ti->op->n_inputs;
-        x.rank++;
-    } else {
-        x.rank--;
-        memmove(x.sizes + axis, x.sizes + axis + 1, (x.rank - (uint32_t)axis) * sizeof *x.sizes);
-    }
-    return x;
-}
-
-/* Equal parts of an axis. */
-static struct shape parts(const struct nuc_ti *ti)
-{
-    struct shape x = shape_of(nuc_ti_in(ti, 1)), list = integers_of(ti, 0);
-    int32_t axis = list.rank == 1 ? nuc_lt_axis(list.sizes[0], x.rank) : -1;
-
-    if (axis < 0 || x.sizes[axis] % ti->op->n_outputs != 0)
-        return unknown;
-    x.sizes[axis] /= ti->op->n_outputs;
-    return x;
 }
 
 void nuc_ti_restate(struct nuc_ti *ti)
@@ -297,29 +232,11 @@ void nuc_ti_restate(struct nuc_ti *ti)
     case NUC_LT_RESHAPE:
         s = reshaped(ti);
         break;
-    case NUC_LT_SPACE_TO_BATCH_ND:
-    case NUC_LT_BATCH_TO_SPACE_ND:
-        s = blocks(ti, ti->op->code == NUC_LT_SPACE_TO_BATCH_ND);
-        break;
-    case NUC_LT_TILE:
-        s = repeated(ti);
-        break;
-    case NUC_LT_BROADCAST_TO:
-        s = integers_of(ti, 1);
-        break;
-    case NUC_LT_FILL:
     case NUC_LT_TRANSPOSE_CONV:
         s = integers_of(ti, 0);
         break;
     case NUC_LT_FULLY_CONNECTED:
         s = matrix_product(ti);
-        break;
-    case NUC_LT_PACK:
-    case NUC_LT_UNPACK:
-        s = stacked(ti, ti->op->code == NUC_LT_PACK);
-        break;
-    case NUC_LT_SPLIT:
-        s = parts(ti);
         break;
     default:
         break;

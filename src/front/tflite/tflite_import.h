@@ -26,6 +26,8 @@ struct nuc_ti {
     const struct nuc_lt_subgraph *s; /* a copy of its own, with these tensors */
     struct nuc_lt_tensor *tensors;   /* those of the model, adapted, then as many for the same constants as floats */
     struct nuc_graph *g;
+    struct nuc_node *before;          /* calls are added in front of it; NULL: at the end */
+    struct nuc_ti_formulas *formulas; /* those of the model that were read so far */
     struct nuc_ti_value *values;  /* by tensor */
     const struct nuc_lt_op *op;   /* under way */
     bool eight_bit_weights;       /* struct nuc_litert_io */
@@ -238,29 +240,20 @@ uint32_t nuc_ti_return_states(struct nuc_ti *ti, struct nuc_node **values, uint3
 
 typedef void nuc_ti_importer(struct nuc_ti *ti);
 
+/* tflite_formula.c: what rows of formulas.def express */
+nuc_ti_importer nuc_ti_formula;
+struct nuc_ti_formulas *nuc_ti_new_formulas(struct nuc_context *cx);
+
 /* tflite_conv.c, tflite_math.c, tflite_move.c */
 nuc_ti_importer nuc_ti_conv, nuc_ti_transpose_conv, nuc_ti_average_pool, nuc_ti_l2_pool, nuc_ti_max_pool,
-    nuc_ti_fully_connected, nuc_ti_batch_matmul, nuc_ti_binary, nuc_ti_unary, nuc_ti_leaky_relu, nuc_ti_prelu,
-    nuc_ti_softmax, nuc_ti_reduce, nuc_ti_requantize, nuc_ti_reshape, nuc_ti_transpose, nuc_ti_concat, nuc_ti_slice,
-    nuc_ti_strided_slice, nuc_ti_update_slice, nuc_ti_pad, nuc_ti_mirror_pad, nuc_ti_resize;
+    nuc_ti_fully_connected, nuc_ti_binary, nuc_ti_add_n, nuc_ti_unary, nuc_ti_reshape,
+    nuc_ti_transpose, nuc_ti_slice, nuc_ti_strided_slice, nuc_ti_cast;
 
 /* Custom operators, by their names. */
 nuc_ti_importer nuc_ti_transpose_conv_bias;
 
 /* The importer of a signal operator and how many operands it has; NULL: it is none that is handled. */
 nuc_ti_importer *nuc_ti_signal(const char *name, uint32_t *n_operands);
-
-/* tflite_math.c */
-nuc_ti_importer nuc_ti_gelu, nuc_ti_square, nuc_ti_squared_difference, nuc_ti_add_n, nuc_ti_l2_norm, nuc_ti_log_softmax,
-    nuc_ti_product, nuc_ti_reduce_any, nuc_ti_cumsum;
-
-/* tflite_parts.c: blocks of pixels, lists of parts */
-nuc_ti_importer nuc_ti_depth_to_space, nuc_ti_space_to_depth, nuc_ti_batch_to_space, nuc_ti_space_to_batch,
-    nuc_ti_split, nuc_ti_pack, nuc_ti_unpack, nuc_ti_tile, nuc_ti_expand, nuc_ti_reverse;
-
-/* tflite_index.c: choice by values and positions */
-nuc_ti_importer nuc_ti_gather, nuc_ti_gather_nd, nuc_ti_embedding, nuc_ti_one_hot, nuc_ti_topk, nuc_ti_arg_extremum,
-    nuc_ti_select, nuc_ti_cast;
 
 /* tflite_control.c */
 nuc_ti_importer nuc_ti_choice, nuc_ti_loop, nuc_ti_call_once;

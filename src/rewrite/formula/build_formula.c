@@ -1,5 +1,6 @@
 /* Formulas built in a graph: terms are computed in the order of the text, arguments from left to right. */
 #include <math.h>
+#include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -11,6 +12,20 @@
 enum { MAX_DEPTH = 128, MAX_ARGS = 24 };
 
 /* ---- messages ---- */
+
+_Noreturn void nuc_formula_fail(const struct nuc_formula_site *s, const char *format, ...)
+{
+    const struct nuc_formula_host *host = s->formulas->host;
+    char what[NUC_MESSAGE_SIZE];
+    va_list args;
+
+    va_start(args, format);
+    vsnprintf(what, sizeof what, format, args);
+    va_end(args);
+    if (host != NULL)
+        host->refuse(host->of, what);
+    nuc_expand_fail(s->g, s->node, "%s", what);
+}
 
 _Noreturn static void does_not_fit(const struct nuc_formula_site *s, const char *name)
 {
@@ -57,12 +72,13 @@ static struct nuc_arg value_of_name(struct nuc_formula_site *s, const char *name
         if (strcmp(s->names[i].name, name) == 0)
             return s->names[i].value;
     }
-    int index = nuc_schema_arg_index(nuc_op_schema(s->node->op), name);
+    const struct nuc_formula_host *host = s->formulas->host;
+    int index = host != NULL ? -1 : nuc_schema_arg_index(nuc_op_schema(s->node->op), name);
     if (index >= 0)
         return *nuc_arg_at(s->node, (uint32_t)index);
     if (strcmp(name, "out") == 0)
         return nuc_node_arg(s->node);
-    if (!nuc_formula_constant(name, &value))
+    if (!nuc_formula_constant(name, &value) && (host == NULL || !host->value_of(host->of, name, &value)))
         nuc_fail(s->g->cx, NUC_INTERNAL, "formula '%s': there is no '%s'", s->title, name);
     value.given = value.kind != NUC_ARG_NONE;
     return value;
@@ -74,6 +90,12 @@ static void bind(struct nuc_formula_site *s, const char *name, struct nuc_arg va
         nuc_fail(s->g->cx, NUC_INTERNAL, "formula '%s': there are too many names", s->title);
     s->names[s->count].name = name;
     s->names[s->count++].value = value;
+}
+
+/* That of an element of each(). */
+static struct nuc_arg index_arg(int64_t i)
+{
+    return (struct nuc_arg){.kind = NUC_ARG_INT, .given = true, .u.i = i};
 }
 
 static struct nuc_node *node_of(const struct nuc_formula_site *s, const struct nuc_arg *value)
@@ -321,7 +343,7 @@ static struct nuc_arg evaluate_call(struct nuc_formula_site *s, struct nuc_term 
         struct nuc_arg *items = nuc_alloc_array(s->g->cx, (size_t)n.u.i + 1, sizeof *items);
         uint32_t kept = 0;
         for (int64_t i = 0; i < n.u.i; i++) {
-            bind(s, t->terms[0]->name, nuc_int_arg(i));
+            bind(s, t->terms[0]->name, index_arg(i));
             if (t->count < 4 || nuc_formula_condition(s, t->terms[3]))
                 items[kept++] = evaluate(s, t->terms[2]);
             s->count--;
@@ -402,7 +424,7 @@ static void build_list(struct nuc_formula_site *s, struct nuc_term *each)
     for (uint32_t i = 0; i < node->n_vals; i++) {
         if (!nuc_is_item_read(node, i))
             continue;
-        bind(s, each->terms[0]->name, nuc_int_arg(i));
+        bind(s, each->terms[0]->name, index_arg(i));
         struct nuc_arg value = evaluate(s, each->terms[2]);
         s->count--;
         nuc_expand_item(s->g, node, i, node_of(s, &value));
@@ -429,4 +451,36 @@ struct nuc_node *nuc_formula_result(struct nuc_formulas *formulas, const struct 
         nuc_replace_item(g, node, i, value.u.node);
     }
     return NULL;
+}
+
+/* ---- of a front end ---- */
+
+bool nuc_host_formula_holds(struct nuc_formulas *formulas, const struct nuc_formula *f,
+                            const struct nuc_formula_host *host)
+{
+    formulas->host = host;
+    return nuc_formula_holds(formulas, f, host->g, host->at);
+}
+
+uint32_t nuc_host_formula_build(struct nuc_formulas *formulas, const struct nuc_formula *f,
+                                const struct nuc_formula_host *host)
+{
+    struct nuc_formula_site s = {formulas, host->g, host->at, f->title, 0, 0, {{0}}};
+    uint32_t count = 0;
+
+    formulas->host = host;
+    run_statements(&s, f);
+    for (uint32_t i = 0; i < f->n_results; i++) {
+        struct nuc_term *t = f->results[i];
+        const bool is_list = t->kind == NUC_TERM_CALL && strcmp(t->name, "each") == 0;
+        const int64_t n = is_list ? evaluate(&s, t->terms[1]).u.i : 1;
+        for (int64_t k = 0; k < n; k++) {
+            if (is_list)
+                bind(&s, t->terms[0]->name, index_arg(k));
+            const struct nuc_arg value = evaluate(&s, is_list ? t->terms[2] : t);
+            s.count -= is_list;
+            host->give(host->of, count++, node_of(&s, &value));
+        }
+    }
+    return count;
 }

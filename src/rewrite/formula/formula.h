@@ -44,6 +44,27 @@ bool nuc_has_formula(enum nuc_formula_use use, enum nuc_op op);
 struct nuc_node *nuc_formula_build(struct nuc_formulas *f, const struct nuc_formula_row *row, struct nuc_graph *g,
                                    struct nuc_node *node);
 
+/* ---- formulas of a front end, whose operators no schema describes ---- */
+
+/* Where such a formula is built, and the names that it has beside the constants. */
+struct nuc_formula_host {
+    struct nuc_graph *g;
+    struct nuc_node *at; /* what is built comes in front of it, with its source; `out` in the text */
+    void *of;
+    bool (*value_of)(void *of, const char *name, struct nuc_arg *value); /* false: there is none of that name */
+    void (*refuse)(void *of, const char *text);                          /* does not return */
+    void (*give)(void *of, uint32_t k, struct nuc_node *value);          /* result k */
+};
+
+struct nuc_formula;
+struct nuc_formula *nuc_formula_new(struct nuc_context *cx, const char *title, const char *text);
+
+/* Whether its conditions hold; and its values, given one after the other. Returns how many there are. */
+bool nuc_host_formula_holds(struct nuc_formulas *f, const struct nuc_formula *formula,
+                            const struct nuc_formula_host *host);
+uint32_t nuc_host_formula_build(struct nuc_formulas *f, const struct nuc_formula *formula,
+                                const struct nuc_formula_host *host);
+
 /* ---- patterns: rows PATTERN(use, title, text) of recognize/patterns.def ---- */
 
 enum nuc_pattern_use { NUC_PATTERN_WRITTEN, NUC_PATTERN_DECOMPOSED /* also WRITTEN */, NUC_PATTERN_NPU };

@@ -64,7 +64,7 @@ bool nuc_formula_number(const char *name, const struct nuc_arg *args, uint32_t c
         return false;
     double x = nuc_number_arg(&args[0]), y = count == 2 ? nuc_number_arg(&args[1]) : 0;
     if (strcmp(name, "neg") == 0)
-        *value = whole ? nuc_int_arg(-args[0].u.i) : nuc_float_arg(-x);
+        *value = whole && args[0].u.i != INT64_MIN ? nuc_int_arg(-args[0].u.i) : nuc_float_arg(-x);
     else if (count == 2 && strcmp(name, "minimum") == 0)
         *value = args[x <= y ? 0 : 1];
     else if (count == 2 && strcmp(name, "maximum") == 0)
@@ -73,6 +73,8 @@ bool nuc_formula_number(const char *name, const struct nuc_arg *args, uint32_t c
         *value = nuc_float_arg(pow(x, y));
     else if (strcmp(name, "isinf") == 0)
         *value = nuc_bool_arg(isinf(x));
+    else if (strcmp(name, "isfinite") == 0)
+        *value = nuc_bool_arg(isfinite(x));
     else if (strcmp(name, "single") == 0) /* rounded to float32 */
         *value = nuc_float_arg((double)(float)x);
     else if (strcmp(name, "whole") == 0) /* the int that a number is */
@@ -308,6 +310,33 @@ FUNCTION(element_value)
     if (data == NULL)
         nuc_formula_fail(s, "has a parameter that is no constant of one element: make it a buffer of the model");
     return nuc_float_arg(nuc_number_at(x->vals[0].dtype, data, 0));
+}
+
+/* Whether a tensor is read from integers that stand for it. */
+FUNCTION(quantized)
+{
+    const enum nuc_op op = tensor(s, &args[0])->op;
+
+    return nuc_bool_arg(op == NUC_OP_DEQUANTIZE_PER_TENSOR || op == NUC_OP_DEQUANTIZE_PER_CHANNEL);
+}
+
+/*
+ * x in the integers that another tensor is read from, as a model rounds it between two operators, in steps so much larger
+ * if a factor is given; else x itself.
+ */
+FUNCTION(settled)
+{
+    struct nuc_node *x = tensor(s, &args[0]);
+    struct nuc_quant quant;
+
+    if (tensor(s, &args[1])->op != NUC_OP_DEQUANTIZE_PER_TENSOR || !nuc_dequantize_quant(args[1].u.node, &quant))
+        return args[0];
+    const struct nuc_int_range range = nuc_int_range(quant.dtype);
+    quant.scale *= args[2].kind == NUC_ARG_NONE ? 1 : nuc_number_arg(&args[2]);
+    quant.quant_min = range.low;
+    quant.quant_max = range.high;
+    x = nuc_insert_quant(s->g, s->node, NUC_OP_QUANTIZE_PER_TENSOR, x, &quant);
+    return nuc_node_arg(nuc_insert_quant(s->g, s->node, NUC_OP_DEQUANTIZE_PER_TENSOR, x, &quant));
 }
 
 FUNCTION(axis)
@@ -751,6 +780,8 @@ const struct nuc_formula_function *nuc_formula_function(const char *name)
         {"known", 1, 1, call_known, "elements of a constant of ints, or none"},
         {"element_value", 1, 1, call_element_value, "the number in a constant of one element"},
         {"folded", 1, 1, call_folded, "a constant, where a tensor is computed of constants alone"},
+        {"quantized", 1, 1, call_quantized, "whether a tensor is read from integers that stand for it"},
+        {"settled", 2, 3, call_settled, "settled(x, y): x in the integers that y is read from, x itself if it is not"},
         {"axis", 2, 2, call_axis, "axis(dim, x): a dimension of x counted from the front"},
         {"axes", 2, 2, call_axes, "axes(dim, x): dimensions as a list, whatever form the argument has"},
         {"put", 3, 3, call_put, "put(list, i, value): element i replaced"},

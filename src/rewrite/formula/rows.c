@@ -63,13 +63,20 @@ struct nuc_formulas *nuc_formulas_new(struct nuc_context *cx)
     return f;
 }
 
+struct nuc_formula *nuc_formula_new(struct nuc_context *cx, const char *title, const char *text)
+{
+    struct nuc_formula *f = nuc_alloc(cx, sizeof *f);
+
+    nuc_read_formula(cx, title, text, f);
+    return f;
+}
+
 const struct nuc_formula *nuc_formula_at(struct nuc_formulas *f, size_t row)
 {
-    if (f->read[row] == NULL) {
-        f->read[row] = nuc_alloc(f->cx, sizeof **f->read);
-        nuc_read_formula(f->cx, nuc_op_name(nuc_formula_rows[row].op, NUC_ATEN), nuc_formula_rows[row].text,
-                         f->read[row]);
-    }
+    const struct nuc_formula_row *r = &nuc_formula_rows[row];
+
+    if (f->read[row] == NULL)
+        f->read[row] = nuc_formula_new(f->cx, nuc_op_name(r->op, NUC_ATEN), r->text);
     return f->read[row];
 }
 

@@ -77,6 +77,7 @@ struct nuc_formulas {
     const struct nuc_pattern **patterns;
     const uint16_t **patterns_of; /* by operator, those that its nodes may be; NULL: not looked for yet */
     const struct nuc_pattern **changes;
+    const struct nuc_formula_host *host; /* of the formula that is built; NULL: a row of a rewrite */
 };
 
 extern const char *const nuc_definition_texts[][2]; /* {"name(parameters)", text}, up to a NULL */
@@ -121,8 +122,9 @@ struct nuc_formula_site {
     } names[NUC_FORMULA_NAMES];
 };
 
-/* Fails with NUC_UNSUPPORTED naming the node that is rewritten. */
-#define nuc_formula_fail(site, ...) nuc_expand_fail((site)->g, (site)->node, __VA_ARGS__)
+/* Fails with NUC_UNSUPPORTED naming the node that is rewritten, or as the host does. */
+_Noreturn void nuc_formula_fail(const struct nuc_formula_site *site, const char *format, ...)
+    __attribute__((format(printf, 2, 3)));
 
 /* The text; {term} in it stands for a value. */
 const char *nuc_formula_text(struct nuc_formula_site *s, const char *text);
