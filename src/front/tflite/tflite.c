@@ -255,6 +255,7 @@ void nuc_ti_import_operator(struct nuc_ti *ti, uint32_t index)
     if (ti->op->code >= 0 && ti->op->code < NUC_LT_CODES && importers[ti->op->code] != NULL) {
         check_operands(ti);
         importers[ti->op->code](ti);
+        nuc_ti_fold_result(ti);
         return;
     }
     if (ti->op->code == NUC_LT_CUSTOM) {

@@ -1,6 +1,7 @@
 /* What is computed from constants alone: weights behind DEQUANTIZE, arithmetic of shapes. */
 #include <string.h>
 
+#include "rewrite/known.h"
 #include "tflite_import.h"
 
 /* What a list of sizes, indices or positions may have. */
@@ -86,21 +87,6 @@ static bool fold_join(struct nuc_ti *ti)
     return define_integers(ti, &all);
 }
 
-/* Elements of a list, at positions that are constants. */
-static bool fold_gather(struct nuc_ti *ti)
-{
-    struct integers from, at;
-
-    if (!read_integers(ti, 0, &from) || !read_integers(ti, 1, &at) || nuc_ti_in(ti, 0)->rank != 1)
-        return false;
-    for (uint32_t k = 0; k < at.count; k++) {
-        if (at.values[k] < 0 || at.values[k] >= from.count)
-            return false;
-        at.values[k] = from.values[at.values[k]];
-    }
-    return define_integers(ti, &at);
-}
-
 /* The shape that two shapes broadcast to. */
 static bool fold_broadcast(struct nuc_ti *ti)
 {
@@ -147,114 +133,6 @@ static bool fold_slice(struct nuc_ti *ti)
     if (count < 0 || count > from.count - first)
         return false;
     return define_integers(ti, &(struct integers){(uint32_t)count, from.values + first});
-}
-
-static int64_t floor_division(int64_t a, int64_t b)
-{
-    return a / b - (a % b != 0 && (a < 0) != (b < 0) ? 1 : 0);
-}
-
-/* False for a result that int64 does not hold. */
-static bool combine(int32_t code, int64_t a, int64_t b, int64_t *out)
-{
-    bool divides = b != 0 && !(a == INT64_MIN && b == -1);
-
-    switch (code) {
-    case NUC_LT_ADD:
-        return !__builtin_add_overflow(a, b, out);
-    case NUC_LT_SUB:
-        return !__builtin_sub_overflow(a, b, out);
-    case NUC_LT_MUL:
-        return !__builtin_mul_overflow(a, b, out);
-    case NUC_LT_MAXIMUM:
-        *out = a > b ? a : b;
-        return true;
-    case NUC_LT_MINIMUM:
-        *out = a < b ? a : b;
-        return true;
-    case NUC_LT_DIV:
-        *out = divides ? a / b : 0;
-        return divides;
-    case NUC_LT_FLOOR_DIV:
-        *out = divides ? floor_division(a, b) : 0;
-        return divides;
-    default: /* FLOOR_MOD */
-        *out = divides ? a - b * floor_division(a, b) : 0;
-        return divides;
-    }
-}
-
-/* Lists of equal length, or one number with each of a list. */
-static bool fold_binary(struct nuc_ti *ti)
-{
-    struct integers a, b, out;
-
-    if (!read_integers(ti, 0, &a) || !read_integers(ti, 1, &b) || nuc_ti_in(ti, 0)->rank > 1 ||
-        nuc_ti_in(ti, 1)->rank > 1 || (a.count != b.count && a.count != 1 && b.count != 1))
-        return false;
-    out.count = a.count == 1 ? b.count : a.count;
-    out.values = nuc_alloc_array(ti->cx, out.count, sizeof(int64_t));
-    for (uint32_t k = 0; k < out.count; k++) {
-        if (!combine(ti->op->code, a.values[a.count == 1 ? 0 : k], b.values[b.count == 1 ? 0 : k], &out.values[k]))
-            return false;
-    }
-    return define_integers(ti, &out);
-}
-
-/* One truth, of a relation between two numbers or of other truths. */
-static bool define_truth(struct nuc_ti *ti, bool truth)
-{
-    struct nuc_lt_tensor *y = &ti->tensors[ti->op->outputs[0]];
-    const uint8_t byte = truth;
-
-    if (y->dtype != NUC_BOOL || nuc_lt_elements(y) != 1)
-        return false;
-    y->data = (struct nuc_span){nuc_copy(ti->cx, &byte, 1), 1};
-    return true;
-}
-
-static bool fold_relation(struct nuc_ti *ti)
-{
-    struct integers a, b;
-    int32_t code = ti->op->code;
-
-    if (!read_integers(ti, 0, &a) || !read_integers(ti, 1, &b) || a.count != 1 || b.count != 1)
-        return false;
-    bool less = a.values[0] < b.values[0], equal = a.values[0] == b.values[0];
-    return define_truth(ti, code == NUC_LT_LESS            ? less
-                            : code == NUC_LT_LESS_EQUAL    ? less || equal
-                            : code == NUC_LT_GREATER       ? !less && !equal
-                            : code == NUC_LT_GREATER_EQUAL ? !less
-                                                           : equal == (code == NUC_LT_EQUAL));
-}
-
-static bool fold_truths(struct nuc_ti *ti)
-{
-    bool truth[2] = {false, false};
-
-    for (uint32_t i = 0; i < ti->op->n_inputs && i < 2; i++) {
-        const struct nuc_lt_tensor *t = nuc_ti_in(ti, i);
-        if (t->dtype != NUC_BOOL || nuc_ti_held(t) != 1)
-            return false;
-        truth[i] = t->data.data[0] != 0;
-    }
-    return define_truth(ti, ti->op->code == NUC_LT_LOGICAL_NOT  ? !truth[0]
-                            : ti->op->code == NUC_LT_LOGICAL_OR ? truth[0] || truth[1]
-                                                                : truth[0] && truth[1]);
-}
-
-static bool fold_product(struct nuc_ti *ti)
-{
-    struct integers from;
-    int64_t product = 1;
-
-    if (!read_integers(ti, 0, &from) || nuc_ti_in(ti, 0)->rank != 1)
-        return false;
-    for (uint32_t k = 0; k < from.count; k++) {
-        if (__builtin_mul_overflow(product, from.values[k], &product))
-            return false;
-    }
-    return define_integers(ti, &(struct integers){1, &product});
 }
 
 static bool fold_range(struct nuc_ti *ti)
@@ -312,18 +190,16 @@ static bool fold_view(struct nuc_ti *ti)
     return true;
 }
 
-/* Numbers of another type, real ones that a scale gives among them. */
-static bool fold_to_type(struct nuc_ti *ti)
+/* Numbers as real ones, which a scale may give. */
+static bool fold_to_real(struct nuc_ti *ti)
 {
     const struct nuc_lt_tensor *x = nuc_ti_in(ti, 0);
     struct nuc_lt_tensor *y = &ti->tensors[ti->op->outputs[0]];
-    struct integers from;
 
-    if (y->dtype == NUC_F32 && nuc_ti_held(x) == nuc_lt_elements(y)) {
-        y->data = nuc_ti_as_floats(ti, x);
-        return true;
-    }
-    return read_integers(ti, 0, &from) && define_integers(ti, &from);
+    if (y->dtype != NUC_F32 || nuc_ti_held(x) != nuc_lt_elements(y))
+        return false;
+    y->data = nuc_ti_as_floats(ti, x);
+    return true;
 }
 
 static bool is_constant(const struct nuc_ti *ti, uint32_t i)
@@ -354,43 +230,46 @@ bool nuc_ti_fold(struct nuc_ti *ti)
         return is_constant(ti, 0) && fold_view(ti);
     case NUC_LT_DEQUANTIZE:
     case NUC_LT_CAST:
-        return constants && fold_to_type(ti);
+        return constants && fold_to_real(ti);
     case NUC_LT_PACK:
     case NUC_LT_CONCATENATION:
         return constants && fold_join(ti);
     case NUC_LT_BROADCAST_ARGS:
         return constants && fold_broadcast(ti);
-    case NUC_LT_GATHER:
-        return constants && fold_gather(ti);
     case NUC_LT_STRIDED_SLICE:
         return constants && fold_strided_slice(ti);
     case NUC_LT_SLICE:
         return constants && fold_slice(ti);
     case NUC_LT_RANGE:
         return constants && fold_range(ti);
-    case NUC_LT_REDUCE_PROD:
-        return constants && fold_product(ti);
-    case NUC_LT_ADD:
-    case NUC_LT_SUB:
-    case NUC_LT_MUL:
-    case NUC_LT_DIV:
-    case NUC_LT_FLOOR_DIV:
-    case NUC_LT_FLOOR_MOD:
-    case NUC_LT_MAXIMUM:
-    case NUC_LT_MINIMUM:
-        return constants && fold_binary(ti);
-    case NUC_LT_LESS:
-    case NUC_LT_LESS_EQUAL:
-    case NUC_LT_GREATER:
-    case NUC_LT_GREATER_EQUAL:
-    case NUC_LT_EQUAL:
-    case NUC_LT_NOT_EQUAL:
-        return constants && fold_relation(ti);
-    case NUC_LT_LOGICAL_NOT:
-    case NUC_LT_LOGICAL_AND:
-    case NUC_LT_LOGICAL_OR:
-        return constants && fold_truths(ti);
     default:
         return false;
+    }
+}
+
+/* ---- by the evaluator ---- */
+
+/* Numbers that stand for themselves, and truths. */
+static bool is_list(const struct nuc_lt_tensor *t)
+{
+    return t->rank < 4 && t->quant.count == 0 && (is_index(t->dtype) || t->dtype == NUC_BOOL) &&
+           nuc_lt_elements(t) > 0 && nuc_lt_elements(t) <= MOST_INTEGERS;
+}
+
+void nuc_ti_fold_result(struct nuc_ti *ti)
+{
+    const int32_t result = ti->op->n_outputs == 1 ? ti->op->outputs[0] : -1;
+
+    for (uint32_t i = 0; i < ti->op->n_inputs; i++) {
+        if (!is_constant(ti, i) || (nuc_ti_has(ti, i) && !is_list(nuc_ti_in(ti, i))))
+            return;
+    }
+    struct nuc_node *node = result < 0 ? NULL : ti->values[result].nodes[NUC_TI_PLAIN];
+    if (node == NULL || !nuc_is_call(node) || !is_list(&ti->tensors[result]))
+        return;
+    const void *values = nuc_known_value(ti->g, node);
+    if (values != NULL && nuc_lt_elements(&ti->tensors[result]) == nuc_elements(&node->vals[0])) {
+        ti->tensors[result].data = (struct nuc_span){values, nuc_bytes(&node->vals[0])};
+        ti->values[result] = (struct nuc_ti_value){.form = NUC_TI_PLAIN};
     }
 }

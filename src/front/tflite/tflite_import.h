@@ -128,6 +128,9 @@ uint32_t nuc_ti_integers(const struct nuc_ti *ti, uint32_t i, uint32_t max, int6
 /* Whether the operator's result follows from constants: it is a constant itself then, and done. */
 bool nuc_ti_fold(struct nuc_ti *ti);
 
+/* The same of what the operator was imported as: numbers and truths that the evaluator computes of such. */
+void nuc_ti_fold_result(struct nuc_ti *ti);
+
 /* The values of a constant of any type as float32, by its scales where it has some (tflite_values.c). */
 struct nuc_span nuc_ti_as_floats(const struct nuc_ti *ti, const struct nuc_lt_tensor *t);
 
