@@ -34,8 +34,14 @@ static struct nuc_node *pad_image(struct nuc_ti *ti, struct nuc_node *x, struct 
 {
     const int64_t sides[4] = {p->w.before, p->w.after, p->h.before, p->h.after};
 
+    struct nuc_node *pad = nuc_ti_call(ti, NUC_OP_PAD, x);
+
     *p = (struct padding){.h = {.before = 0}};
-    return nuc_ti_settle(ti, nuc_ti_padded(ti, x, sides, 4, "constant", value), like);
+    nuc_set_arg_ints(pad, ti->g, NUC_ARG(PAD, pad), sides, 4);
+    nuc_set_arg_string(pad, NUC_ARG(PAD, mode), "constant");
+    if (value < 0 || value > 0)
+        nuc_set_arg_float(pad, NUC_ARG(PAD, value), value);
+    return nuc_ti_settle(ti, nuc_ti_infer(ti, pad), like);
 }
 
 /* ---- constants of convolutions ---- */

@@ -62,7 +62,7 @@ static struct nuc_node *operand(struct build *b, uint32_t i)
 
 /* ---- lists ---- */
 
-static struct nuc_arg list_of(struct nuc_ti *ti, const int64_t *values, uint32_t count)
+static struct nuc_arg list_of(const struct nuc_ti *ti, const int64_t *values, uint32_t count)
 {
     return nuc_ints_arg(nuc_copy(ti->cx, values, (count + (size_t)1) * sizeof *values), count);
 }
@@ -144,6 +144,23 @@ static struct nuc_arg pad_value(const struct nuc_ti *ti)
     return nuc_float_arg((double)*(const float *)(const void *)nuc_ti_as_floats(ti, &number).data);
 }
 
+/* Begin, end and step of each axis. */
+static struct nuc_arg cuts(const struct nuc_ti *ti)
+{
+    struct nuc_ti_cut cuts[NUC_MAX_RANK];
+    int64_t list[3 * NUC_MAX_RANK + 1] = {0};
+    const uint32_t rank = nuc_ti_in(ti, 0)->rank;
+
+    if (!nuc_ti_strided_cuts(ti, cuts))
+        nuc_ti_fail(ti, "needs as many constant begins as ends and steps");
+    for (uint32_t axis = 0; axis < rank; axis++) {
+        list[3 * axis] = cuts[axis].begin;
+        list[3 * axis + 1] = cuts[axis].end;
+        list[3 * axis + 2] = cuts[axis].step;
+    }
+    return list_of(ti, list, 3 * rank);
+}
+
 /* ---- names ---- */
 
 /* An option that has a name in lt_ops.def. */
@@ -171,6 +188,7 @@ static bool value_of(void *of, const char *name, struct nuc_arg *value)
 {
     struct build *b = of;
     struct nuc_ti *ti = b->ti;
+    const union nuc_lt_options *o = &ti->op->options;
     static const char letters[] = "xyzw";
     const char *letter = strchr(letters, name[0]);
     size_t stem = strcspn(name, "0123456789");
@@ -205,6 +223,10 @@ static bool value_of(void *of, const char *name, struct nuc_arg *value)
         *value = dims(b);
     } else if (strcmp(name, "pads") == 0) {
         *value = pads(b);
+    } else if (strcmp(name, "cuts") == 0) {
+        *value = cuts(ti);
+    } else if (strcmp(name, "reshapes") == 0) {
+        *value = nuc_bool_arg((o->strided_slice.shrink_axis_mask | o->strided_slice.new_axis_mask) != 0);
     } else if (strcmp(name, "pad_value") == 0) {
         *value = pad_value(ti);
     } else if (strcmp(name, "results") == 0) {

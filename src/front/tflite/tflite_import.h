@@ -81,9 +81,6 @@ bool nuc_ti_has(const struct nuc_ti *ti, uint32_t i); /* operand i is there */
 const struct nuc_lt_tensor *nuc_ti_in(const struct nuc_ti *ti, uint32_t i);
 const struct nuc_lt_tensor *nuc_ti_out(const struct nuc_ti *ti);
 
-/* Size of dimension `k`, counted from the last one, 0; 1 where the tensor has none, as in broadcasting. */
-int64_t nuc_ti_size_from_end(const struct nuc_lt_tensor *t, uint32_t k);
-
 /* Integers with a scale: their values are read through dequantize nodes. */
 static inline bool nuc_ti_is_quantized(const struct nuc_lt_tensor *t)
 {
@@ -173,16 +170,10 @@ struct nuc_node *nuc_ti_view_as(struct nuc_ti *ti, struct nuc_node *x, const str
 
 struct nuc_node *nuc_ti_permute(struct nuc_ti *ti, struct nuc_node *x, const int64_t *dims, uint32_t rank);
 
-/* A buffer of its own: int64 numbers, or float ones. */
-struct nuc_node *nuc_ti_indices(struct nuc_ti *ti, const int64_t *values, const int64_t *sizes, uint32_t rank);
-struct nuc_node *nuc_ti_floats(struct nuc_ti *ti, const float *values, const int64_t *sizes, uint32_t rank);
+/* A buffer of its own, float32. */
 struct nuc_node *nuc_ti_number(struct nuc_ti *ti, double value);
 
 struct nuc_node *nuc_ti_to_type(struct nuc_ti *ti, struct nuc_node *x, enum nuc_dtype dtype);
-
-/* torch's list of pads: pairs from the last dimension to the first. */
-struct nuc_node *nuc_ti_padded(struct nuc_ti *ti, struct nuc_node *x, const int64_t *pads, uint32_t count,
-                               const char *mode, double value);
 
 /* The fused activation on a result that will have the quantization of the operator's output. */
 struct nuc_node *nuc_ti_activate(struct nuc_ti *ti, struct nuc_node *x, enum nuc_lt_activation activation);
@@ -250,7 +241,7 @@ struct nuc_ti_formulas *nuc_ti_new_formulas(struct nuc_context *cx);
 /* tflite_conv.c, tflite_math.c, tflite_move.c */
 nuc_ti_importer nuc_ti_conv, nuc_ti_transpose_conv, nuc_ti_average_pool, nuc_ti_l2_pool, nuc_ti_max_pool,
     nuc_ti_fully_connected, nuc_ti_binary, nuc_ti_add_n, nuc_ti_unary, nuc_ti_reshape,
-    nuc_ti_transpose, nuc_ti_slice, nuc_ti_strided_slice, nuc_ti_cast;
+    nuc_ti_transpose, nuc_ti_cast;
 
 /* Custom operators, by their names. */
 nuc_ti_importer nuc_ti_transpose_conv_bias;

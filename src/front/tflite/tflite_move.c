@@ -1,6 +1,4 @@
-/* Operators that move values: reshapes, transposes, slices, pads, concatenation, resizing. */
-#include <math.h>
-
+/* Operators that move values, as other dimensions or of constants: reshapes, transposes, what slices take. */
 #include "tflite_import.h"
 
 /* ---- shapes ---- */
@@ -53,61 +51,6 @@ void nuc_ti_transpose(struct nuc_ti *ti)
     }
     map_dims(perm, rank, from, from, dims);
     nuc_ti_define(ti, nuc_ti_permute(ti, nuc_ti_real(ti, 0, from), dims, rank), from);
-}
-
-/* ---- slices ---- */
-
-/* The elements from the last taken to the first, then the other way round: no slice of the graph goes backwards. */
-static struct nuc_node *slice_backwards(struct nuc_ti *ti, struct nuc_node *x, int64_t dim, const struct nuc_ti_cut *c)
-{
-    int64_t step = -c->step, count = (c->begin - c->end + step - 1) / step, first = c->begin - (count - 1) * step;
-    const struct nuc_arg end = nuc_int_arg(c->begin + 1);
-    struct nuc_node *part = nuc_ti_emit(ti, NUC_OP_SLICE, NUC_ARGS(x, dim, first, end, step));
-
-    part = nuc_ti_settle(ti, part, nuc_ti_in(ti, 0));
-    return nuc_ti_emit(ti, NUC_OP_FLIP, NUC_ARGS(part, nuc_ints_arg(&dim, 1)));
-}
-
-/* One slice per dimension that is cut. */
-static struct nuc_node *slice_axes(struct nuc_ti *ti, enum nuc_ti_form form, const struct nuc_ti_cut *cuts)
-{
-    const struct nuc_lt_tensor *x = nuc_ti_in(ti, 0);
-    struct nuc_node *real = nuc_ti_real(ti, 0, form), *before = real;
-
-    for (uint32_t axis = 0; axis < x->rank; axis++) {
-        const struct nuc_ti_cut *c = &cuts[axis];
-        int64_t size = x->shape[axis], dim = nuc_ti_dim(form, axis);
-        bool forward = c->step > 0 && c->begin >= 0 && c->end <= size && c->begin < c->end;
-        bool backward = c->step < 0 && c->begin < size && c->end >= -1 && c->begin > c->end;
-        if (!forward && !backward)
-            nuc_ti_fail(ti, "takes %lld to %lld in steps of %lld of %d elements of axis %u", (long long)c->begin,
-                        (long long)c->end, (long long)c->step, x->shape[axis], axis);
-        if (c->begin == 0 && c->end == size && c->step == 1)
-            continue;
-        real = real == before ? real : nuc_ti_settle(ti, real, x);
-        if (backward)
-            real = slice_backwards(ti, real, dim, c);
-        else
-            real = nuc_ti_emit(ti, NUC_OP_SLICE, NUC_ARGS(real, dim, c->begin, c->end, c->step));
-    }
-    return real;
-}
-
-void nuc_ti_slice(struct nuc_ti *ti)
-{
-    const struct nuc_lt_tensor *x = nuc_ti_in(ti, 0);
-    int64_t begin[NUC_MAX_RANK], size[NUC_MAX_RANK];
-    struct nuc_ti_cut cuts[NUC_MAX_RANK];
-
-    if (nuc_ti_integers(ti, 1, NUC_MAX_RANK, begin) != x->rank || nuc_ti_integers(ti, 2, NUC_MAX_RANK, size) != x->rank)
-        nuc_ti_fail(ti, "needs a begin and a size for each of %u dimensions", x->rank);
-    for (uint32_t axis = 0; axis < x->rank; axis++) {
-        bool sane = begin[axis] >= 0 && begin[axis] <= x->shape[axis] && size[axis] <= x->shape[axis];
-        int64_t end = size[axis] == -1 ? x->shape[axis] : sane ? begin[axis] + size[axis] : -1;
-        cuts[axis] = (struct nuc_ti_cut){begin[axis], end, 1};
-    }
-    enum nuc_ti_form form = nuc_ti_form_of(ti, 0);
-    nuc_ti_define(ti, slice_axes(ti, form, cuts), form);
 }
 
 /* An end of a range as Python counts, clipped to what a walk in that direction may begin or end with. */
@@ -172,21 +115,4 @@ bool nuc_ti_strided_cuts(const struct nuc_ti *ti, struct nuc_ti_cut *cuts)
         axis++;
     }
     return true;
-}
-
-void nuc_ti_strided_slice(struct nuc_ti *ti)
-{
-    const struct nuc_lt_tensor *x = nuc_ti_in(ti, 0);
-    const union nuc_lt_options *o = &ti->op->options;
-    struct nuc_ti_cut cuts[NUC_MAX_RANK];
-    bool reshapes = o->strided_slice.shrink_axis_mask != 0 || o->strided_slice.new_axis_mask != 0;
-    enum nuc_ti_form form = reshapes ? NUC_TI_PLAIN : nuc_ti_form_of(ti, 0);
-
-    if (!nuc_ti_strided_cuts(ti, cuts))
-        nuc_ti_fail(ti, "needs as many constant begins as ends and steps");
-    struct nuc_node *real = slice_axes(ti, form, cuts);
-    if (reshapes)
-        nuc_ti_define_viewed(ti, nuc_ti_settle(ti, real, x));
-    else
-        nuc_ti_define(ti, real, form);
 }

@@ -55,11 +55,6 @@ struct nuc_meta nuc_ti_meta(const struct nuc_lt_tensor *t, enum nuc_ti_form form
     return meta;
 }
 
-int64_t nuc_ti_size_from_end(const struct nuc_lt_tensor *t, uint32_t k)
-{
-    return k < t->rank ? t->shape[t->rank - 1 - k] : 1;
-}
-
 bool nuc_ti_is_flat(const struct nuc_lt_tensor *t)
 {
     return t->rank != 4 || t->shape[3] == 1 || (t->shape[1] == 1 && t->shape[2] == 1);
@@ -141,26 +136,12 @@ static struct nuc_node *add_buffer(struct nuc_ti *ti, const char *name, const st
     return node;
 }
 
-struct nuc_node *nuc_ti_indices(struct nuc_ti *ti, const int64_t *values, const int64_t *sizes, uint32_t rank)
-{
-    struct nuc_meta meta = nuc_meta_make(NUC_I64, sizes, rank);
-
-    return add_buffer(ti, "indices", &meta, nuc_copy(ti->cx, values, nuc_bytes(&meta)));
-}
-
-struct nuc_node *nuc_ti_floats(struct nuc_ti *ti, const float *values, const int64_t *sizes, uint32_t rank)
-{
-    struct nuc_meta meta = nuc_meta_make(NUC_F32, sizes, rank);
-
-    return add_buffer(ti, "numbers", &meta, nuc_copy(ti->cx, values, nuc_bytes(&meta)));
-}
-
 struct nuc_node *nuc_ti_number(struct nuc_ti *ti, double value)
 {
-    static const int64_t none[1] = {0};
-    float number = (float)value;
+    const struct nuc_meta meta = nuc_meta_make(NUC_F32, NULL, 0);
+    const float number = (float)value;
 
-    return nuc_ti_floats(ti, &number, none, 0);
+    return add_buffer(ti, "numbers", &meta, nuc_copy(ti->cx, &number, sizeof number));
 }
 
 /* A quantize or dequantize node with the parameters of `t`. */
@@ -361,18 +342,6 @@ struct nuc_node *nuc_ti_to_type(struct nuc_ti *ti, struct nuc_node *x, enum nuc_
     return nuc_ti_infer(ti, cast);
 }
 
-struct nuc_node *nuc_ti_padded(struct nuc_ti *ti, struct nuc_node *x, const int64_t *pads, uint32_t count,
-                               const char *mode, double value)
-{
-    struct nuc_node *pad = nuc_ti_call(ti, NUC_OP_PAD, x);
-
-    nuc_set_arg_ints(pad, ti->g, NUC_ARG(PAD, pad), pads, count);
-    nuc_set_arg_string(pad, NUC_ARG(PAD, mode), mode);
-    if (value < 0 || value > 0)
-        nuc_set_arg_float(pad, NUC_ARG(PAD, value), value);
-    return nuc_ti_infer(ti, pad);
-}
-
 /* ---- values in the form asked for ---- */
 
 struct nuc_node *nuc_ti_real(struct nuc_ti *ti, uint32_t i, enum nuc_ti_form form)
@@ -398,7 +367,7 @@ struct nuc_node *nuc_ti_real(struct nuc_ti *ti, uint32_t i, enum nuc_ti_form for
 /* Whether a value of lower rank has one element for each channel, or one for each pixel but not both. */
 static bool suits_images(const struct nuc_lt_tensor *t)
 {
-    int64_t channels = nuc_ti_size_from_end(t, 0);
+    int64_t channels = t->rank > 0 ? t->shape[t->rank - 1] : 1;
 
     return t->rank == 4 || (t->rank < 4 && (channels == 1 || nuc_lt_elements(t) == channels));
 }
