@@ -183,6 +183,14 @@ static bool option(const struct nuc_ti *ti, const char *name, struct nuc_arg *va
     return false;
 }
 
+/* "ints2" is "ints" of operand 2. */
+static bool is_numbered(const char *name, const char *word)
+{
+    const size_t length = strlen(word);
+
+    return strncmp(name, word, length) == 0 && name[length] >= '0' && name[length] <= '9' && name[length + 1] == '\0';
+}
+
 /* What formulas.def says of names. */
 static bool value_of(void *of, const char *name, struct nuc_arg *value)
 {
@@ -191,8 +199,8 @@ static bool value_of(void *of, const char *name, struct nuc_arg *value)
     const union nuc_lt_options *o = &ti->op->options;
     static const char letters[] = "xyzw";
     const char *letter = strchr(letters, name[0]);
-    size_t stem = strcspn(name, "0123456789");
-    uint32_t number = name[stem] == '\0' ? 0 : (uint32_t)(name[stem] - '0');
+    const char *digit = name + strcspn(name, "0123456789");
+    uint32_t number = *digit == '\0' ? 0 : (uint32_t)(*digit - '0');
 
     if (letter != NULL && name[1] == '\0') {
         *value = nuc_node_arg(operand(b, (uint32_t)(letter - letters)));
@@ -201,18 +209,18 @@ static bool value_of(void *of, const char *name, struct nuc_arg *value)
         for (uint32_t i = 0; i < ti->op->n_inputs; i++)
             all[i] = operand(b, i);
         *value = nuc_nodes_arg(all, ti->op->n_inputs);
-    } else if (strncmp(name, "ints", stem) == 0 || strncmp(name, "lengths", stem) == 0) {
+    } else if (is_numbered(name, "ints") || is_numbered(name, "lengths")) {
         const uint32_t most = name[0] == 'i' ? NUC_MAX_RANK : MOST_PARTS;
         int64_t *list = nuc_alloc_array(ti->cx, most, sizeof *list);
         *value = nuc_ints_arg(list, nuc_ti_integers(ti, number, most, list));
-    } else if (strncmp(name, "sizes", stem) == 0) {
+    } else if (is_numbered(name, "sizes")) {
         const struct nuc_meta meta = nuc_ti_meta(nuc_ti_in(ti, number), NUC_TI_PLAIN);
         *value = list_of(ti, meta.sizes, meta.rank);
-    } else if (strncmp(name, "name", stem) == 0) {
+    } else if (is_numbered(name, "name")) {
         *value = (struct nuc_arg){.kind = NUC_ARG_STRING, .u.string = nuc_ti_in(ti, number)->name};
-    } else if (strncmp(name, "is_constant", stem) == 0) {
+    } else if (is_numbered(name, "is_constant")) {
         *value = nuc_bool_arg(nuc_ti_in(ti, number)->data.data != NULL);
-    } else if (strncmp(name, "flat", stem) == 0) {
+    } else if (is_numbered(name, "flat")) {
         static const int64_t one = 1;
         const int64_t count = nuc_lt_elements(nuc_ti_in(ti, number));
         const struct nuc_meta meta = nuc_meta_make(nuc_ti_in(ti, number)->dtype, &count, 1);

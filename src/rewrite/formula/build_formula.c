@@ -412,6 +412,20 @@ bool nuc_formula_holds(struct nuc_formulas *formulas, const struct nuc_formula *
     return true;
 }
 
+static bool is_each(const struct nuc_term *t)
+{
+    return t->kind == NUC_TERM_CALL && strcmp(t->name, "each") == 0;
+}
+
+/* Element i of each(i, n, term). */
+static struct nuc_node *element(struct nuc_formula_site *s, struct nuc_term *each, int64_t i)
+{
+    bind(s, each->terms[0]->name, index_arg(i));
+    struct nuc_node *value = nuc_formula_value(s, each->terms[2]);
+    s->count--;
+    return value;
+}
+
 /* A list each(i, n, term) as value of a tuple: of the parts those that are read, as many as the archive states. */
 static void build_list(struct nuc_formula_site *s, struct nuc_term *each)
 {
@@ -422,12 +436,8 @@ static void build_list(struct nuc_formula_site *s, struct nuc_term *each)
         nuc_formula_fail(s, "the archive states %u parts, the operator makes %lld", (unsigned)node->n_vals,
                          (long long)(n.kind == NUC_ARG_INT ? n.u.i : 0));
     for (uint32_t i = 0; i < node->n_vals; i++) {
-        if (!nuc_is_item_read(node, i))
-            continue;
-        bind(s, each->terms[0]->name, index_arg(i));
-        struct nuc_arg value = evaluate(s, each->terms[2]);
-        s->count--;
-        nuc_expand_item(s->g, node, i, node_of(s, &value));
+        if (nuc_is_item_read(node, i))
+            nuc_expand_item(s->g, node, i, element(s, each, i));
     }
 }
 
@@ -435,10 +445,9 @@ struct nuc_node *nuc_formula_result(struct nuc_formulas *formulas, const struct 
                                     struct nuc_node *node)
 {
     struct nuc_formula_site s = {formulas, g, node, f->title, 0, 0, {{0}}};
-    bool is_list = f->results[0]->kind == NUC_TERM_CALL && strcmp(f->results[0]->name, "each") == 0;
 
     run_statements(&s, f);
-    if (node->is_tuple && is_list) {
+    if (node->is_tuple && is_each(f->results[0])) {
         build_list(&s, f->results[0]);
         return NULL;
     }
@@ -472,15 +481,9 @@ uint32_t nuc_host_formula_build(struct nuc_formulas *formulas, const struct nuc_
     run_statements(&s, f);
     for (uint32_t i = 0; i < f->n_results; i++) {
         struct nuc_term *t = f->results[i];
-        const bool is_list = t->kind == NUC_TERM_CALL && strcmp(t->name, "each") == 0;
-        const int64_t n = is_list ? evaluate(&s, t->terms[1]).u.i : 1;
-        for (int64_t k = 0; k < n; k++) {
-            if (is_list)
-                bind(&s, t->terms[0]->name, index_arg(k));
-            const struct nuc_arg value = evaluate(&s, is_list ? t->terms[2] : t);
-            s.count -= is_list;
-            host->give(host->of, count++, node_of(&s, &value));
-        }
+        const int64_t n = is_each(t) ? evaluate(&s, t->terms[1]).u.i : 1;
+        for (int64_t k = 0; k < n; k++)
+            host->give(host->of, count++, is_each(t) ? element(&s, t, k) : nuc_formula_value(&s, t));
     }
     return count;
 }
