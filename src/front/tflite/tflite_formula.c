@@ -2,6 +2,7 @@
 #include <string.h>
 
 #include "ir/quant.h"
+#include "litert/flexbuffer.h"
 #include "litert/litert_ops.h"
 #include "rewrite/formula/formula.h"
 #include "tflite_import.h"
@@ -14,14 +15,16 @@ struct row {
     uint8_t form;
     bool is_real; /* refuses quantized tensors */
     const char *text;
+    const char *custom; /* the name of a custom operator, else NULL */
 };
 
 static const struct row rows[] = {
 #define ANY false
 #define REAL true
-#define IS(name, form, numbers, ...) {NUC_LT_##name, form, numbers, #__VA_ARGS__},
+#define IS(name, form, numbers, ...) {NUC_LT_##name, form, numbers, #__VA_ARGS__, NULL},
+#define CUSTOM(name, ...) {NUC_LT_CUSTOM, PLAIN, false, #__VA_ARGS__, name},
 #include "formulas.def"
-#define LT_CLIP(name, number, low, high) {number, OWN, false, "hardtanh(x, " #low ".0, " #high ".0)"},
+#define LT_CLIP(name, number, low, high) {number, OWN, false, "hardtanh(x, " #low ".0, " #high ".0)", NULL},
 #include "litert/lt_ops.def"
 };
 
@@ -163,11 +166,16 @@ static struct nuc_arg cuts(const struct nuc_ti *ti)
 
 /* ---- names ---- */
 
-/* An option that has a name in lt_ops.def. */
+/* An option that has a name in lt_ops.def, or among those of a custom operator. */
 static bool option(const struct nuc_ti *ti, const char *name, struct nuc_arg *value)
 {
     const struct nuc_lt_fields fields = nuc_lt_fields(ti->op->code);
+    int64_t number;
 
+    if (ti->op->code == NUC_LT_CUSTOM && nuc_flex_int(ti->op->options.custom.options, name, &number)) {
+        *value = nuc_int_arg(number);
+        return true;
+    }
     for (size_t i = 0; i < fields.n; i++) {
         const struct nuc_lt_field *f = &fields.list[i];
         if (f->text == NULL || strcmp(f->text, name) != 0)
@@ -180,6 +188,8 @@ static bool option(const struct nuc_ti *ti, const char *name, struct nuc_arg *va
             *value = nuc_int_arg(nuc_lt_field_int(&ti->op->options, f, 0));
         return true;
     }
+    if (ti->op->code == NUC_LT_CUSTOM && strcmp(name, "activation") != 0)
+        nuc_ti_fail(ti, "has no number '%s' among its options", name);
     return false;
 }
 
@@ -337,7 +347,8 @@ void nuc_ti_formula(struct nuc_ti *ti)
     struct nuc_node *place = ti->before = add_place(ti);
 
     for (uint32_t i = 0; i < N_ROWS; i++) {
-        if (rows[i].code != ti->op->code)
+        if (rows[i].code != ti->op->code ||
+            (rows[i].custom != NULL && strcmp(rows[i].custom, ti->op->custom_code) != 0))
             continue;
         struct build b = {.ti = ti, .form_of_row = (enum form)rows[i].form};
         const struct nuc_formula_host host = {ti->g, place, &b, value_of, refuse, give};

@@ -52,22 +52,6 @@ static void define(struct nuc_ti *ti, struct nuc_node *node)
     nuc_ti_define(ti, node, NUC_TI_PLAIN);
 }
 
-static void import_window(struct nuc_ti *ti)
-{
-    struct nuc_arg x = operand(ti, 0, NUC_I16), window = operand(ti, 1, NUC_I16);
-
-    define(ti, nuc_ti_emit(ti, NUC_OP_SIGNAL_WINDOW, NUC_ARGS(x, window, option(ti, "shift", 0, 31))));
-}
-
-static void import_auto_scale(struct nuc_ti *ti)
-{
-    if (nuc_ti_in(ti, 0)->rank != 1 || ti->op->n_outputs != 2)
-        nuc_ti_fail(ti, "scales one frame, and has two results");
-    struct nuc_node *scaled = nuc_ti_emit(ti, NUC_OP_SIGNAL_AUTO_SCALE, NUC_ARGS(operand(ti, 0, NUC_I16)));
-    nuc_ti_define_result(ti, 0, nuc_ti_item(ti, scaled, 0), NUC_TI_PLAIN);
-    nuc_ti_define_result(ti, 1, nuc_ti_item(ti, scaled, 1), NUC_TI_PLAIN);
-}
-
 static void import_rfft(struct nuc_ti *ti)
 {
     const int64_t length = option(ti, "fft_length", NUC_RFFT_SHORTEST, NUC_RFFT_LONGEST);
@@ -79,14 +63,6 @@ static void import_rfft(struct nuc_ti *ti)
     const int16_t *values = nuc_rfft_table_s16(ti->cx, (size_t)length);
     struct nuc_arg x = operand(ti, 0, NUC_I16), table = nuc_node_arg(nuc_add_constant(ti->g, "cosines", &meta, values));
     define(ti, nuc_ti_emit(ti, NUC_OP_SIGNAL_RFFT, NUC_ARGS(x, table, length)));
-}
-
-static void import_energy(struct nuc_ti *ti)
-{
-    const int64_t end = option(ti, "end_index", 0, NUC_RFFT_LONGEST), start = option(ti, "start_index", 0, end);
-    struct nuc_arg x = operand(ti, 0, NUC_I16);
-
-    define(ti, nuc_ti_emit(ti, NUC_OP_SIGNAL_ENERGY, NUC_ARGS(x, start, end)));
 }
 
 /* Operands: energies, weights, unweights, the first bins, first weights and widths of the bands. */
@@ -117,13 +93,6 @@ static void import_filter_bank(struct nuc_ti *ti)
     define(ti, nuc_ti_emit(ti, NUC_OP_SIGNAL_FILTER_BANK, NUC_ARGS(energy, own, rest, of_bands)));
 }
 
-static void import_root(struct nuc_ti *ti)
-{
-    struct nuc_arg x = operand(ti, 0, NUC_I64), bits = operand(ti, 1, NUC_I32);
-
-    define(ti, nuc_ti_emit(ti, NUC_OP_SIGNAL_ROOT, NUC_ARGS(x, bits)));
-}
-
 /* The estimate of the noise is a state that no tensor of the model names. */
 static void import_noise_reduction(struct nuc_ti *ti)
 {
@@ -151,36 +120,21 @@ static void import_noise_reduction(struct nuc_ti *ti)
     nuc_ti_set_own_state(ti, estimate);
 }
 
-static void import_pcan(struct nuc_ti *ti)
-{
-    struct nuc_arg x = operand(ti, 0, NUC_I32), noise = operand(ti, 1, NUC_I32), gains = operand(ti, 2, NUC_I16);
-
-    define(ti, nuc_ti_emit(ti, NUC_OP_SIGNAL_PCAN, NUC_ARGS(x, noise, gains, option(ti, "snr_shift", 0, 63))));
-}
-
-static void import_log(struct nuc_ti *ti)
-{
-    struct nuc_arg x = operand(ti, 0, NUC_I32), scale = nuc_int_arg(option(ti, "output_scale", 0, INT32_MAX));
-    struct nuc_arg bits = nuc_int_arg(option(ti, "input_correction_bits", 0, 31));
-
-    define(ti, nuc_ti_emit(ti, NUC_OP_SIGNAL_LOG, NUC_ARGS(x, scale, bits)));
-}
-
 nuc_ti_importer *nuc_ti_signal(const char *name, uint32_t *n_operands)
 {
     static const struct {
         const char *name;
         uint32_t n_operands;
         nuc_ti_importer *import;
-    } rows[] = {{"SignalWindow", 2, import_window},
-                {"SignalFftAutoScale", 1, import_auto_scale},
+    } rows[] = {{"SignalWindow", 2, nuc_ti_formula},
+                {"SignalFftAutoScale", 1, nuc_ti_formula},
                 {"SignalRfft", 1, import_rfft},
-                {"SignalEnergy", 1, import_energy},
+                {"SignalEnergy", 1, nuc_ti_formula},
                 {"SignalFilterBank", 6, import_filter_bank},
-                {"SignalFilterBankSquareRoot", 2, import_root},
+                {"SignalFilterBankSquareRoot", 2, nuc_ti_formula},
                 {"SignalFilterBankSpectralSubtraction", 1, import_noise_reduction},
-                {"SignalPCAN", 3, import_pcan},
-                {"SignalFilterBankLog", 1, import_log}};
+                {"SignalPCAN", 3, nuc_ti_formula},
+                {"SignalFilterBankLog", 1, nuc_ti_formula}};
 
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
         if (strcmp(rows[i].name, name) == 0) {

@@ -32,6 +32,7 @@ bool nuc_formula_constant(const char *name, struct nuc_arg *value)
         {"float64", {.kind = NUC_ARG_DTYPE, .u.dtype = NUC_F64}},
         {"int64", {.kind = NUC_ARG_DTYPE, .u.dtype = NUC_I64}},
         {"int32", {.kind = NUC_ARG_DTYPE, .u.dtype = NUC_I32}},
+        {"int16", {.kind = NUC_ARG_DTYPE, .u.dtype = NUC_I16}},
         {"int8", {.kind = NUC_ARG_DTYPE, .u.dtype = NUC_I8}},
         {"uint8", {.kind = NUC_ARG_DTYPE, .u.dtype = NUC_U8}},
         {"bool", {.kind = NUC_ARG_DTYPE, .u.dtype = NUC_BOOL}},
