@@ -187,6 +187,7 @@ bool nuc_rewrite_each(struct nuc_graph *g, const enum nuc_op *ops,
 
     for (uint32_t i = 0; i < count; i++)
         changed |= rewrite(g, nodes[i]);
+    nuc_give_back(g->cx, nodes, ((size_t)count + 1) * sizeof *nodes);
     if (changed)
         nuc_remove_dead(g);
     return changed;

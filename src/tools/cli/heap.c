@@ -25,10 +25,10 @@ static uintptr_t huge_pages_before(uintptr_t address)
     return address & ~(uintptr_t)(HUGE_PAGE - 1);
 }
 
-/* Blocks as large as a page are outside of the heap and go back at once; the heap keeps what is freed. */
+/* All blocks lie in the heap, which keeps what is freed: pages of a large one are those of the next small ones. */
 void cli_prepare_heap(void)
 {
-    mallopt(M_MMAP_THRESHOLD, HUGE_PAGE);
+    mallopt(M_MMAP_MAX, 0);
     mallopt(M_TRIM_THRESHOLD, 8 * HEAP);
     mallopt(M_TOP_PAD, FIRST_HEAP);
     void *first = malloc(1);
