@@ -61,7 +61,10 @@ struct nuc_node *nuc_change_node(struct nuc_formulas *f, const struct nuc_change
     return nuc_is_real_value(value) && nuc_same_sizes(&value->vals[0], &node->vals[0]) ? value : NULL;
 }
 
-/* Whether a term, an argument of the operator or a value, has the kind that an argument of another one has. */
+/*
+ * Whether a term, an argument of the operator or a value, has the kind that an argument of another one has. What is
+ * computed for one that is no tensor builds no operator.
+ */
 static bool is_argument(enum nuc_op op, const struct nuc_term *t, const struct nuc_schema_arg *wanted)
 {
     const struct nuc_schema *schema = nuc_op_schema(op);
@@ -70,6 +73,8 @@ static bool is_argument(enum nuc_op op, const struct nuc_term *t, const struct n
 
     if (index >= 0)
         return schema->args[index].kind == wanted->kind;
+    if (t->kind == NUC_TERM_CALL || t->kind == NUC_TERM_CHOICE)
+        return wanted->kind != NUC_ARG_NODE && wanted->kind != NUC_ARG_NODES;
     return t->kind == NUC_TERM_VALUE || (t->kind == NUC_TERM_NAME && nuc_formula_constant(t->name, &value))
                ? value.kind == wanted->kind || (value.kind == NUC_ARG_INT && wanted->kind == NUC_ARG_FLOAT)
                : t->kind == NUC_TERM_LIST && t->count == 0;

@@ -231,8 +231,10 @@ static struct nuc_arg evaluate_sign(struct nuc_formula_site *s, struct nuc_term 
 static struct nuc_arg list_of(struct nuc_formula_site *s, const struct nuc_arg *items, uint32_t count)
 {
     struct nuc_arg list = {.kind = NUC_ARG_INTS, .count = count};
-    bool nodes = count > 0 && items[count - 1].kind == NUC_ARG_NODE, whole = true;
+    bool nodes = false, whole = true;
 
+    for (uint32_t i = 0; i < count; i++)
+        nodes = nodes || items[i].kind == NUC_ARG_NODE;
     for (uint32_t i = 0; i < count; i++) {
         bool absent = nodes && items[i].kind == NUC_ARG_NONE;
         whole = whole && items[i].kind == NUC_ARG_INT;

@@ -6,6 +6,8 @@
 #include "host/numbers.h"
 #include "ir/args.h"
 #include "ir/masks.h"
+#include "ir/quant.h"
+#include "npu/layout/orders.h"
 #include "rewrite/formula/term.h"
 #include "rewrite/insert.h"
 #include "rewrite/known.h"
@@ -246,6 +248,11 @@ FUNCTION(zero)
     return nuc_bool_arg(is_zero);
 }
 
+FUNCTION(quantized)
+{
+    return nuc_bool_arg(nuc_is_dequantize(tensor(s, &args[0])));
+}
+
 FUNCTION(finite)
 {
     return nuc_bool_arg(nuc_is_finite(s->g, tensor(s, &args[0])));
@@ -311,14 +318,6 @@ FUNCTION(element_value)
     if (data == NULL)
         nuc_formula_fail(s, "has a parameter that is no constant of one element: make it a buffer of the model");
     return nuc_float_arg(nuc_number_at(x->vals[0].dtype, data, 0));
-}
-
-/* Whether a tensor is read from integers that stand for it. */
-FUNCTION(quantized)
-{
-    const enum nuc_op op = tensor(s, &args[0])->op;
-
-    return nuc_bool_arg(op == NUC_OP_DEQUANTIZE_PER_TENSOR || op == NUC_OP_DEQUANTIZE_PER_CHANNEL);
 }
 
 /*
@@ -617,6 +616,26 @@ FUNCTION(over_parts)
                                                    letter, second + 1)};
 }
 
+/* A constant that torch's tracing lifts: a buffer in front of the inputs, numbered on from those that there are. */
+FUNCTION(lifted)
+{
+    const int64_t value = whole(s, &args[0]);
+    struct nuc_meta m = nuc_meta_make(NUC_I64, NULL, 0);
+    struct nuc_node *first_input = NULL;
+    uint32_t buffers = 0;
+
+    for (struct nuc_node *n = s->g->first; n != NULL && nuc_is_placeholder(n); n = n->next) {
+        buffers += n->input_kind == NUC_BUFFER;
+        first_input = first_input == NULL && n->input_kind == NUC_USER_INPUT ? n : first_input;
+    }
+    struct nuc_node *number =
+        nuc_add_constant(s->g, nuc_format(s->g->cx, "_lifted_tensor_constant%u", buffers), &m, &value);
+    number->input_kind = NUC_BUFFER;
+    if (first_input != NULL)
+        nuc_move_before(s->g, number, first_input);
+    return nuc_node_arg(number);
+}
+
 /* ---- views and copies ---- */
 
 FUNCTION(cast)
@@ -652,6 +671,18 @@ FUNCTION(flat_parameter)
         }
     }
     return nuc_node_arg(nuc_take_parameter(s->g, x, "_2d", &meta, data));
+}
+
+/* Channels last where `like` is, and x itself where that is not; contiguous where there is none. */
+FUNCTION(in_order_of)
+{
+    struct nuc_node *x = tensor(s, &args[0]);
+    const struct nuc_meta *m = &x->vals[0], *like = args[1].kind == NUC_ARG_NONE ? NULL : meta(s, &args[1]);
+
+    if (like != NULL ? !nuc_is_channels_last(like) : nuc_is_contiguous(m))
+        return args[0];
+    const struct nuc_meta wanted = like != NULL ? nuc_in_channels_last_order(m) : nuc_in_contiguous_order(m);
+    return nuc_node_arg(nuc_insert_clone(s->g, s->node, x, &wanted));
 }
 
 /* view_copy of a value as it lies in memory. */
@@ -797,10 +828,12 @@ const struct nuc_formula_function *nuc_formula_function(const char *name)
         {"numbers", 2, 3, call_numbers, "numbers(list, sizes, type): a constant"},
         {"filled_as", 2, 2, call_filled_as, "filled_as(x, v): a constant of sizes, type and dim order of x"},
         {"filled", 3, 3, call_filled, "filled(sizes, v, type): a constant"},
+        {"lifted", 1, 1, call_lifted, "an int as torch's tracing has it: a buffer without dimensions"},
         {"cast", 2, 2, call_cast, "cast(x, type): x itself where it has the type"},
         {"reshape", 2, 2, call_reshape, "reshape(x, sizes): x itself where it has the sizes, but for the Edge dialect"},
         {"flat_parameter", 3, 3, call_flat_parameter, "the weight of a 3-D convolution as that of a 2-D one"},
         {"viewed", 2, 2, call_viewed, "viewed(x, sizes): a view, whatever the sizes"},
+        {"in_order_of", 2, 2, call_in_order_of, "in_order_of(x, y): channels last where y is; none: contiguous"},
         {"permute", 2, 2, call_permute, "permute(x, dims): x itself where they are in order"},
         {"transposed", 1, 1, call_transposed, "a matrix or several, [.., m, n], as [.., n, m]"},
         {"expand", 2, 2, call_expand, "expand(x, sizes): x itself where it has the sizes"},

@@ -14,17 +14,15 @@ typedef struct nuc_node *(*decomposition)(struct nuc_graph *g, struct nuc_node *
 struct nuc_decomposition {
     enum nuc_op op;
     decomposition rewrite;
-    enum nuc_op carrier;          /* the Edge operator that does the work; NUC_OP_PLACEHOLDER: several do */
-    decomposition as_reference;   /* in compatibility mode; NULL: the same */
-    decomposition for_executorch; /* where ExecuTorch's runtime does not compute what the others give; NULL: it does */
+    enum nuc_op carrier;    /* the Edge operator that does the work; NUC_OP_PLACEHOLDER: several do */
+    decomposition in_steps; /* for the reference's backend and for ExecuTorch's runtime; NULL: the same */
 };
 
 /* Each ends with a row without a rewrite. */
-extern const struct nuc_decomposition nuc_same_decompositions[], nuc_conv_decompositions[], nuc_matrix_decompositions[],
-    nuc_recurrent_decompositions[], nuc_pad_decompositions[], nuc_shape_decompositions[];
+extern const struct nuc_decomposition nuc_conv_decompositions[], nuc_matrix_decompositions[],
+    nuc_recurrent_decompositions[], nuc_shape_decompositions[];
 
-/* The same operator in the Edge dialect, and another one with the same arguments in the same places. */
+/* The same operator in the Edge dialect. */
 struct nuc_node *nuc_to_same(struct nuc_graph *g, struct nuc_node *node);
-struct nuc_node *nuc_to_same_args(struct nuc_graph *g, struct nuc_node *node, enum nuc_op op);
 
 #endif

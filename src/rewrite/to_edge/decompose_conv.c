@@ -1,4 +1,4 @@
-/* Convolutions, batch norms, poolings. */
+/* Convolutions, poolings of rows. */
 #include <assert.h>
 #include <string.h>
 
@@ -119,22 +119,6 @@ static struct nuc_node *to_pool_of_rows(struct nuc_graph *g, struct nuc_node *no
     return nuc_insert_with_dim(g, node, NUC_OP_SQUEEZE_DIM, pool, -2);
 }
 
-/* An output of 1 x 1 is the mean over height and width, which is contiguous whatever its input. */
-static struct nuc_node *to_adaptive_pool(struct nuc_graph *g, struct nuc_node *node)
-{
-    const struct nuc_meta *out = &node->vals[0];
-    const int64_t dims[2] = {-1, -2};
-
-    if (out->sizes[out->rank - 1] != 1 || out->sizes[out->rank - 2] != 1)
-        return nuc_to_same_args(g, node, NUC_OP_NATIVE_ADAPTIVE_AVG_POOL2D);
-    struct nuc_node *mean = nuc_insert(g, node, NUC_OP_MEAN_DIM, node);
-    nuc_copy_arg(g, mean, NUC_SELF, node, NUC_SELF);
-    nuc_set_arg_ints(mean, g, NUC_ARG(MEAN_DIM, dim), dims, 2);
-    nuc_set_arg_bool(mean, NUC_ARG(MEAN_DIM, keepdim), true);
-    nuc_set_contiguous_val(g, mean, out->dtype, out->sizes, out->rank);
-    return mean;
-}
-
 const struct nuc_decomposition nuc_conv_decompositions[] = {
     {.op = NUC_OP_CONV1D, .rewrite = to_convolution, .carrier = NUC_OP_CONVOLUTION},
     {.op = NUC_OP_CONV2D, .rewrite = to_convolution, .carrier = NUC_OP_CONVOLUTION},
@@ -147,6 +131,5 @@ const struct nuc_decomposition nuc_conv_decompositions[] = {
     {.op = NUC_OP_CONV3D_PADDING, .rewrite = to_padded_convolution, .carrier = NUC_OP_CONVOLUTION},
     {.op = NUC_OP_MAX_POOL1D, .rewrite = to_pool_of_rows, .carrier = NUC_OP_MAX_POOL2D_INDICES},
     {.op = NUC_OP_AVG_POOL1D, .rewrite = to_pool_of_rows, .carrier = NUC_OP_MAX_POOL2D_INDICES},
-    {.op = NUC_OP_ADAPTIVE_AVG_POOL2D, .rewrite = to_adaptive_pool, .carrier = NUC_OP_NATIVE_ADAPTIVE_AVG_POOL2D},
     {.rewrite = NULL},
 };

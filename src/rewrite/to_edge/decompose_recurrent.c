@@ -201,9 +201,9 @@ static struct nuc_node *to_recurrent(struct nuc_graph *g, struct nuc_node *node)
 }
 
 const struct nuc_decomposition nuc_recurrent_decompositions[] = {
-    {NUC_OP_GRU, to_recurrent, NUC_OP_GRU, to_steps, to_steps},
-    {NUC_OP_LSTM, to_recurrent, NUC_OP_LSTM, to_steps, to_steps},
-    {NUC_OP_RNN_TANH, to_recurrent, NUC_OP_RNN_TANH, to_steps, to_steps},
-    {NUC_OP_RNN_RELU, to_recurrent, NUC_OP_RNN_RELU, to_steps, to_steps},
+    {NUC_OP_GRU, to_recurrent, NUC_OP_GRU, to_steps},
+    {NUC_OP_LSTM, to_recurrent, NUC_OP_LSTM, to_steps},
+    {NUC_OP_RNN_TANH, to_recurrent, NUC_OP_RNN_TANH, to_steps},
+    {NUC_OP_RNN_RELU, to_recurrent, NUC_OP_RNN_RELU, to_steps},
     {.rewrite = NULL},
 };

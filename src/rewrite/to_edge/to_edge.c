@@ -14,8 +14,10 @@
 #include "rewrite/to_edge/functionalize.h"
 
 static const struct nuc_decomposition *const families[] = {
-    nuc_same_decompositions,      nuc_conv_decompositions, nuc_matrix_decompositions,
-    nuc_recurrent_decompositions, nuc_pad_decompositions,  nuc_shape_decompositions,
+    nuc_conv_decompositions,
+    nuc_matrix_decompositions,
+    nuc_recurrent_decompositions,
+    nuc_shape_decompositions,
 };
 
 static const struct nuc_decomposition *row_of(enum nuc_op op)
@@ -29,16 +31,26 @@ static const struct nuc_decomposition *row_of(enum nuc_op op)
     return NULL;
 }
 
+struct nuc_node *nuc_to_same(struct nuc_graph *g, struct nuc_node *node)
+{
+    struct nuc_node *edge = nuc_insert(g, node, node->op, node);
+
+    for (uint32_t i = 0; i < node->n_args; i++)
+        nuc_copy_arg(g, edge, i, node, i);
+    edge->is_tuple = node->is_tuple;
+    edge->n_vals = node->n_vals;
+    edge->vals = node->vals;
+    return edge;
+}
+
 /* NULL when the operator has no Edge form. */
-static decomposition rewrite_of(enum nuc_op op, bool reference_compat, bool executorch_ops_only)
+static decomposition rewrite_of(enum nuc_op op, bool as_steps)
 {
     const struct nuc_decomposition *row = row_of(op);
 
     if (row == NULL)
         return nuc_op_in_dialect(op, NUC_ATEN) && nuc_op_in_dialect(op, NUC_EDGE) ? nuc_to_same : NULL;
-    if (executorch_ops_only && row->for_executorch != NULL)
-        return row->for_executorch;
-    return reference_compat && row->as_reference != NULL ? row->as_reference : row->rewrite;
+    return as_steps && row->in_steps != NULL ? row->in_steps : row->rewrite;
 }
 
 /* Operators that may stay as they are instead of being decomposed. */
@@ -229,7 +241,7 @@ static struct nuc_node *rewrite_node(struct to_edge *e, struct nuc_node *node)
     if (!is_aten(node))
         return node->next;
     const struct nuc_formula_row *row = formula_of(e, node);
-    decomposition rewrite = rewrite_of(node->op, e->options->reference_compat, e->options->executorch_ops_only);
+    decomposition rewrite = rewrite_of(node->op, e->options->reference_compat || e->options->executorch_ops_only);
     if (row == NULL && rewrite == NULL)
         nuc_fail(g->cx, NUC_UNSUPPORTED, "%s: %s has no Edge form: replace the operator in the model", g->file,
                  nuc_node_text(g->cx, node));
@@ -329,11 +341,11 @@ enum nuc_op nuc_edge_carrier(struct nuc_context *cx, enum nuc_op op)
     if (nuc_has_formula(NUC_FORMULA_EDGE, op))
         return nuc_formula_carrier(cx, NUC_FORMULA_EDGE, op);
     if (row == NULL)
-        return rewrite_of(op, false, false) != NULL ? op : NUC_OP_COUNT;
+        return rewrite_of(op, false) != NULL ? op : NUC_OP_COUNT;
     return row->carrier != NUC_OP_PLACEHOLDER ? row->carrier : NUC_OP_COUNT;
 }
 
 bool nuc_has_edge_form(enum nuc_op op)
 {
-    return nuc_has_formula(NUC_FORMULA_EDGE, op) || rewrite_of(op, false, false) != NULL;
+    return nuc_has_formula(NUC_FORMULA_EDGE, op) || rewrite_of(op, false) != NULL;
 }
