@@ -60,12 +60,15 @@ struct nuc_norms {
     } * others;
 };
 
+struct nuc_formulas;
+
 struct nuc_support {
     struct nuc_graph *g;
     const struct nuc_target *target;
     const struct nuc_flavor *flavor;
     bool divides_in_int8;          /* the CPU computes a quotient in int8 also where float keeps more digits */
     const struct nuc_norms *norms; /* NULL: all whole */
+    struct nuc_formulas *formulas; /* what forms of operators are built by (rewrite/npu_forms); NULL elsewhere */
     const struct nuc_partition_view *partitions; /* NULL outside partition rules */
     uint32_t waived;                             /* NUC_WAIVE_ flags */
 };

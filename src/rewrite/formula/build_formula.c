@@ -1,4 +1,5 @@
 /* Formulas built in a graph: terms are computed in the order of the text, arguments from left to right. */
+#include <assert.h>
 #include <math.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -311,6 +312,22 @@ static struct nuc_arg call_definition(const struct nuc_formula_site *caller, con
         bind(&s, d->parameters[i], args[i]);
     run_statements(&s, &d->body);
     return evaluate(&s, d->body.results[0]);
+}
+
+struct nuc_node *nuc_formula_call(struct nuc_formulas *f, struct nuc_graph *g, struct nuc_node *node, const char *name,
+                                  const struct nuc_arg *args, size_t n_args)
+{
+    const struct nuc_definition *d = nuc_find_definition(f, name);
+    const struct nuc_formula_site s = {f, g, node, name, 0, 0, {{0}}};
+    struct nuc_arg given[MAX_ARGS], value;
+
+    assert(d != NULL && d->n_parameters == n_args && n_args <= MAX_ARGS);
+    for (size_t i = 0; i < n_args; i++) {
+        given[i] = args[i];
+        given[i].given = args[i].kind != NUC_ARG_NONE;
+    }
+    value = call_definition(&s, d, given);
+    return node_of(&s, &value);
 }
 
 const struct nuc_callee *nuc_formula_callee(const struct nuc_formula_site *s, struct nuc_term *t)

@@ -44,6 +44,10 @@ bool nuc_has_formula(enum nuc_formula_use use, enum nuc_op op);
 struct nuc_node *nuc_formula_build(struct nuc_formulas *f, const struct nuc_formula_row *row, struct nuc_graph *g,
                                    struct nuc_node *node);
 
+/* The value of a function of the .def files, which has as many parameters, built in front of `node`. */
+struct nuc_node *nuc_formula_call(struct nuc_formulas *f, struct nuc_graph *g, struct nuc_node *node, const char *name,
+                                  const struct nuc_arg *args, size_t n_args);
+
 /* ---- formulas of a front end, whose operators no schema describes ---- */
 
 /* Where such a formula is built, and the names that it has beside the constants. */

@@ -135,7 +135,7 @@ struct nuc_node *nuc_formula_emit(const struct nuc_formula_site *s, const struct
     struct nuc_node *node = nuc_insert(s->g, s->node, op, s->node);
     nuc_set_args(s->g, node, placed, most);
     for (uint32_t i = 0; i < most; i++)
-        node->args[i].given = placed[i].given;
+        node->args[i].given = placed[i].given || !schema->args[i].has_default;
     /* What a composite operator states is the whole value; it is compared when that one is expanded. */
     if (nuc_op_family(op) == NUC_FAMILY_COMPOSITE)
         nuc_set_val(s->g, node, &s->node->vals[0]);

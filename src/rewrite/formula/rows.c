@@ -17,6 +17,7 @@ const size_t nuc_n_formula_rows = sizeof nuc_formula_rows / sizeof *nuc_formula_
 const char *const nuc_definition_texts[][2] = {
 #define DEF(signature, ...) {#signature, #__VA_ARGS__},
 #include "rewrite/formula/definitions.def"
+#include "rewrite/npu_forms/npu_forms.def"
     {NULL, NULL},
 };
 

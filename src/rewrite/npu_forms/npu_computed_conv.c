@@ -16,6 +16,7 @@
 #include "npu/support/estimate.h"
 
 struct computed {
+    const struct nuc_support *s;
     struct nuc_graph *g;
     const struct nuc_conv_args *args;
     struct nuc_node *node, *x, *weight;
@@ -27,9 +28,10 @@ struct computed {
     bool steps;                                 /* windows that are not next to each other, or unknown padding */
 };
 
-static bool read_computed(struct nuc_graph *g, struct nuc_node *node, struct computed *c)
+static bool read_computed(const struct nuc_support *s, struct nuc_node *node, struct computed *c)
 {
-    *c = (struct computed){.g = g,
+    *c = (struct computed){.s = s,
+                           .g = s->g,
                            .args = nuc_conv_args(node->op),
                            .node = node,
                            .x = nuc_arg_node(node, NUC_CONV_INPUT),
@@ -153,7 +155,7 @@ uint64_t nuc_computed_conv_cycles(const struct nuc_support *s, struct nuc_node *
 {
     struct computed c;
 
-    if (!read_computed(s->g, node, &c))
+    if (!read_computed(s, node, &c))
         return UINT64_MAX;
     uint64_t windows = cycles_of_windows(s->target, &c), products = cycles_of_products(s->target, &c);
     return windows < products ? windows : products;
@@ -203,14 +205,6 @@ static bool is_plain(const struct computed *c)
 
 /* ---- building ---- */
 
-static struct nuc_node *permuted(const struct computed *c, struct nuc_node *x, const int64_t sizes[4],
-                                 const int64_t order[4])
-{
-    return nuc_insert_permuted(c->g, c->node, nuc_insert_reshaped(c->g, c->node, x, sizes, 4), order);
-}
-
-static const int64_t channels_last[] = {0, 2, 3, 1}, channels_second[] = {0, 3, 1, 2};
-
 /* [images, I, H, W] */
 static struct nuc_node *insert_images(const struct computed *c)
 {
@@ -244,55 +238,20 @@ static struct nuc_node *windows_by_ones(const struct computed *c, struct nuc_nod
     return insert_like(c, x, ones, sizes);
 }
 
-/* Channel (k, c) is what tap k of channel c reads. */
-static struct nuc_node *windows_by_parts(const struct computed *c, struct nuc_node *x)
-{
-    const int64_t *out = c->node->vals[0].sizes, pads[] = {c->padding[1], c->padding[1], c->padding[0], c->padding[0]};
-
-    x = nuc_insert_padded(c->g, c->node, x, pads, 4);
-    for (uint32_t d = 2; d-- > 0;) {
-        struct nuc_node **parts = nuc_alloc_array(c->g->cx, (size_t)c->kernel[d], sizeof(struct nuc_node *));
-        for (int64_t i = 0; i < c->kernel[d]; i++)
-            parts[i] = nuc_insert_part(c->g, c->node, x, 2 + d, i * c->dilation[d], i * c->dilation[d] + out[2 + d]);
-        x = c->kernel[d] == 1 ? parts[0] : nuc_insert_cat(c->g, c->node, parts, (uint32_t)c->kernel[d], 1);
-    }
-    return x;
-}
-
-/* The weight as [images or 1, rows, columns] from [images or 1, first, second] * [taps]. */
-static struct nuc_node *insert_weight(const struct computed *c, const int64_t order[4], int64_t rows, int64_t columns)
+/* The weight as a matrix of `columns`, the dimensions of [groups, first, second, taps] in that order before. */
+static struct nuc_node *insert_product(const struct computed *c, struct nuc_node *x, const int64_t order[4],
+                                       int64_t columns)
 {
     int64_t first = c->args->transposed ? c->inputs : c->outputs, second = c->args->transposed ? c->outputs : c->inputs;
-    const int64_t apart[] = {c->groups, first, second, c->taps}, matrix[] = {c->groups, rows, columns};
-    struct nuc_node *w = permuted(c, nuc_operand(c->g, c->node, NUC_CONV_WEIGHT), apart, order);
+    const int64_t apart[] = {c->groups, first, second, c->taps};
 
-    return nuc_insert_reshaped(c->g, c->node, w, matrix, 3);
-}
-
-/* [images, H, W, columns] of [images, H, W, depth] and the weight, as [images, columns, H, W]. */
-static struct nuc_node *insert_product(const struct computed *c, struct nuc_node *x, struct nuc_node *weight)
-{
-    const int64_t *in = x->vals[0].sizes, depth = in[1], columns = weight->vals[0].sizes[2];
-    const int64_t out[] = {in[0], in[2], in[3], columns};
-    int64_t rows[] = {in[0], in[2] * in[3], depth};
-
-    if (c->groups == 1) {
-        rows[1] *= rows[0];
-        rows[0] = 1;
-    }
-    x = nuc_insert_reshaped(c->g, c->node, nuc_insert_permuted(c->g, c->node, x, channels_last), rows, 3);
-    return permuted(c, nuc_insert_binary(c->g, c->node, NUC_OP_BMM, x, weight), out, channels_second);
+    return nuc_built(c->s, c->node, "times_computed_weight",
+                     NUC_ARGS(x, c->weight, nuc_ints_arg(apart, 4), nuc_ints_arg(order, 4), columns));
 }
 
 static struct nuc_node *insert_bias_behind(const struct computed *c, struct nuc_node *value)
 {
-    struct nuc_node *bias = nuc_arg_node(c->node, NUC_CONV_BIAS);
-    const int64_t sizes[] = {c->outputs * c->groups, 1, 1};
-
-    value = nuc_insert_reshaped(c->g, c->node, value, c->node->vals[0].sizes, 4);
-    return bias == NULL ? value
-                        : nuc_insert_binary(c->g, c->node, NUC_OP_ADD, value,
-                                            nuc_insert_reshaped(c->g, c->node, bias, sizes, 3));
+    return nuc_built(c->s, c->node, "with_bias_behind", NUC_ARGS(value, nuc_arg_node(c->node, NUC_CONV_BIAS)));
 }
 
 static struct nuc_node *windows_first(const struct computed *c, bool parts)
@@ -300,10 +259,13 @@ static struct nuc_node *windows_first(const struct computed *c, bool parts)
     static const int64_t taps_last[] = {0, 2, 3, 1}, taps_first[] = {0, 3, 2, 1};
     struct nuc_node *x = insert_images(c);
 
-    if (!c->moves)
-        x = parts ? windows_by_parts(c, x) : windows_by_ones(c, x);
-    struct nuc_node *weight = insert_weight(c, parts ? taps_first : taps_last, c->inputs * c->taps, c->outputs);
-    return insert_bias_behind(c, insert_product(c, x, weight));
+    if (!c->moves && parts)
+        x = nuc_built(
+            c->s, c->node, "windows_by_parts",
+            NUC_ARGS(x, nuc_ints_arg(c->kernel, 2), nuc_ints_arg(c->padding, 2), nuc_ints_arg(c->dilation, 2)));
+    else if (!c->moves)
+        x = windows_by_ones(c, x);
+    return insert_bias_behind(c, insert_product(c, x, parts ? taps_first : taps_last, c->outputs));
 }
 
 static struct nuc_node *products_first(const struct computed *c)
@@ -312,15 +274,13 @@ static struct nuc_node *products_first(const struct computed *c)
     const int64_t *w = c->weight->vals[0].sizes, channels = c->outputs * c->taps;
     const int64_t forward[] = {c->outputs, channels, w[2], w[3]}, transposed[] = {channels, c->outputs, w[2], w[3]};
     float *ones = nuc_alloc_array(c->g->cx, (size_t)(c->outputs * channels * c->taps), sizeof *ones);
-    struct nuc_node *x = insert_images(c);
-    struct nuc_node *weight = insert_weight(c, c->args->transposed ? in_order : order, c->inputs, channels);
 
     /* Channel (o, k) is added to result o by tap k. */
     for (int64_t i = 0; i < channels; i++) {
         int64_t o = i / c->taps, k = i % c->taps, at = c->args->transposed ? i * c->outputs + o : o * channels + i;
         ones[at * c->taps + k] = 1.0f;
     }
-    x = insert_product(c, x, weight);
+    struct nuc_node *x = insert_product(c, insert_images(c), c->args->transposed ? in_order : order, channels);
     return insert_bias_behind(c, insert_like(c, x, ones, c->args->transposed ? transposed : forward));
 }
 
@@ -328,7 +288,7 @@ static struct nuc_node *form_computed_conv(const struct nuc_support *s, struct n
 {
     struct computed c;
 
-    if (!read_computed(s->g, node, &c) || !is_plain(&c))
+    if (!read_computed(s, node, &c) || !is_plain(&c))
         return NULL;
     uint64_t windows = cycles_of_windows(s->target, &c), products = cycles_of_products(s->target, &c);
     if (windows <= products && gains(s, &c, windows))

@@ -362,9 +362,9 @@ static uint64_t boundary_cycles(const struct nuc_support *s, const struct nuc_no
 /* What ExecuTorch's kernels get. */
 static struct nuc_node *insert_flat(const struct nuc_support *s, struct nuc_node *node)
 {
-    struct nuc_formulas *f = nuc_formulas_new(s->g->cx);
+    const struct nuc_formula_row *row = nuc_formula_of(s->formulas, NUC_FORMULA_EXECUTORCH, s->g, node);
 
-    return nuc_formula_build(f, nuc_formula_of(f, NUC_FORMULA_EXECUTORCH, s->g, node), s->g, node);
+    return nuc_formula_build(s->formulas, row, s->g, node);
 }
 
 /* int8 rounds weights and result, which the CPU computes in float: it has to be worth that. */

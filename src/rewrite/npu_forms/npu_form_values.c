@@ -1,4 +1,11 @@
+#include "rewrite/formula/formula.h"
 #include "rewrite/npu_forms/npu_forms.h"
+
+struct nuc_node *nuc_built(const struct nuc_support *s, struct nuc_node *node, const char *name,
+                           const struct nuc_arg *args, size_t n_args)
+{
+    return nuc_formula_call(s->formulas, s->g, node, name, args, n_args);
+}
 
 bool nuc_can_view(const struct nuc_support *s, uint32_t rank)
 {

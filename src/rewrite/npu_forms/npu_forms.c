@@ -67,8 +67,17 @@ static struct nuc_node *form_of(const struct nuc_support *s, struct nuc_node *no
     return value;
 }
 
-bool nuc_to_forms(const struct nuc_support *s, const struct nuc_npu_form *forms)
+static struct nuc_support with_formulas(const struct nuc_support *s)
 {
+    struct nuc_support out = *s;
+
+    out.formulas = nuc_formulas_new(s->g->cx);
+    return out;
+}
+
+bool nuc_to_forms(const struct nuc_support *support, const struct nuc_npu_form *forms)
+{
+    const struct nuc_support of = with_formulas(support), *s = &of;
     const uint32_t first_id = s->g->next_id;
     bool changed = false;
 
@@ -84,9 +93,9 @@ bool nuc_to_forms(const struct nuc_support *s, const struct nuc_npu_form *forms)
     return changed;
 }
 
-bool nuc_to_npu_forms(const struct nuc_support *s)
+bool nuc_to_npu_forms(const struct nuc_support *support)
 {
-    struct nuc_formulas *formulas = nuc_formulas_new(s->g->cx);
+    const struct nuc_support of = with_formulas(support), *s = &of;
     bool changed = false;
 
     for (struct nuc_node *n = s->g->first, *next; n != NULL; n = next) {
@@ -94,7 +103,7 @@ bool nuc_to_npu_forms(const struct nuc_support *s)
             nuc_op_is_in(n->op, NUC_OPS(NUC_OP_MUL, NUC_OP_DIV, NUC_OP_WHERE, NUC_OP_THRESHOLD, NUC_OP_HARDSHRINK));
         struct nuc_node *before = n->prev;
         uint32_t old_ids = s->g->next_id;
-        struct nuc_node *value = is_written ? nuc_recognize(formulas, NUC_PATTERN_NPU, s->g, n) : NULL;
+        struct nuc_node *value = is_written ? nuc_recognize(s->formulas, NUC_PATTERN_NPU, s->g, n) : NULL;
         if (value == NULL && nuc_is_call(n))
             value = form_of(s, n);
         if (value != NULL)

@@ -25,6 +25,10 @@ extern const struct nuc_npu_form nuc_norm_forms[], nuc_linear_map_forms[], nuc_s
     nuc_broadcast_forms[], nuc_stride_forms[], nuc_move_forms[], nuc_unpool_forms[], nuc_cpu_conv_forms[],
     nuc_cpu_move_forms[];
 
+/* The value of a function of npu_forms.def, built in front of the node. */
+struct nuc_node *nuc_built(const struct nuc_support *s, struct nuc_node *node, const char *name,
+                           const struct nuc_arg *args, size_t n_args);
+
 /* A quotient each of whose divisors, which are computed, divides several values. */
 bool nuc_divides_by_few(const struct nuc_node *node);
 
@@ -32,14 +36,14 @@ bool nuc_divides_by_few(const struct nuc_node *node);
 bool nuc_can_view(const struct nuc_support *s, uint32_t rank);
 
 /* Returns whether anything changed. Only an ATen graph without quantize nodes. */
-bool nuc_to_npu_forms(const struct nuc_support *s);
+bool nuc_to_npu_forms(const struct nuc_support *support);
 
 /*
  * The same by some of them alone. nuc_row_forms are made in front of what decides where norms are computed, since norms
  * go to other places. Two are for the CPU: its int8 kernels of convolutions have two dimensions and take each group
  * apart, and pads of values that are there already, at once or in pieces, are slices to it.
  */
-bool nuc_to_forms(const struct nuc_support *s, const struct nuc_npu_form *forms);
+bool nuc_to_forms(const struct nuc_support *support, const struct nuc_npu_form *forms);
 
 /*
  * Takes the mean off what is normalized over its channels: off the weights of all that writes it, where nothing but
@@ -52,9 +56,6 @@ bool nuc_can_centre_rows(struct nuc_graph *g);
 
 /* Whether the norm has a form that takes fewer cycles, and that s->norms asks for. */
 bool nuc_has_npu_norm(const struct nuc_support *s, struct nuc_node *node);
-
-/* value^exponent of what is positive, as a function of one value. */
-struct nuc_node *nuc_insert_power(struct nuc_graph *g, struct nuc_node *node, struct nuc_node *value, double exponent);
 
 /* Whether a softmax of long rows has a form that s->norms asks for: exponentials over their sum. */
 bool nuc_has_npu_softmax(const struct nuc_support *s, const struct nuc_node *node);

@@ -23,39 +23,13 @@ static int64_t from_end(const struct nuc_node *x, uint32_t i)
     return i < m->rank ? m->sizes[m->rank - 1 - i] : 1;
 }
 
-/* x [.., A, B] as [.., B, A] */
-static struct nuc_node *swapped(struct nuc_graph *g, struct nuc_node *node, struct nuc_node *x)
-{
-    return nuc_insert_moved_dims(g, node, x, &(int64_t){-1}, &(int64_t){-2}, 1);
-}
-
-/* x [.., K] as [N, K]. */
-static struct nuc_node *as_rows(struct nuc_graph *g, struct nuc_node *node, struct nuc_node *x)
-{
-    int64_t k = from_end(x, 0);
-    const int64_t rows[2] = {nuc_elements(&x->vals[0]) / k, k};
-
-    return nuc_insert_reshaped(g, node, x, rows, 2);
-}
-
-static struct nuc_node *with_bias(struct nuc_graph *g, struct nuc_node *node, struct nuc_node *product,
-                                  struct nuc_node *bias)
-{
-    return bias == NULL ? product : nuc_insert_binary(g, node, NUC_OP_ADD, product, bias);
-}
-
 /* ---- constant weights ---- */
 
 /* x [.., K] times constant weights [O, K], and those transposed: [.., O]. */
-static struct nuc_node *dense(struct nuc_graph *g, struct nuc_node *node, struct nuc_node *x, struct nuc_node *weight,
-                              struct nuc_node *bias)
+static struct nuc_node *dense(const struct nuc_support *s, struct nuc_node *node, struct nuc_node *x,
+                              struct nuc_node *weight, struct nuc_node *bias)
 {
-    /* The sizes of x with the last one replaced. */
-    struct nuc_meta out = nuc_meta_make(NUC_F32, x->vals[0].sizes, x->vals[0].rank);
-    out.sizes[out.rank - 1] = weight->vals[0].sizes[0];
-    struct nuc_node *product = nuc_emit(g, node, NUC_OP_LINEAR, node, NUC_ARGS(as_rows(g, node, x), weight, bias));
-
-    return nuc_insert_reshaped(g, node, product, out.sizes, out.rank);
+    return nuc_built(s, node, "dense", NUC_ARGS(x, weight, bias));
 }
 
 /* Constant weights [K, O] as [O, K]: what a fully connected layer reads, which else would be transposed at run time. */
@@ -98,60 +72,6 @@ static struct nuc_node *as_constant_matrix(struct nuc_graph *g, struct nuc_node 
 
 /* ---- products of two tensors ---- */
 
-/* The batches of two tensors [.., M, K] and [.., K, N] as one list of common sizes. */
-struct batches {
-    int64_t sizes[NUC_MAX_RANK];
-    uint32_t rank; /* of the product */
-    int64_t count;
-};
-
-/* A matrix that is there once for several others is repeated: [batch, rows, columns]. */
-static struct nuc_node *as_batch(struct nuc_graph *g, struct nuc_node *node, struct nuc_node *x,
-                                 const struct batches *all)
-{
-    const int64_t flat[3] = {all->count, from_end(x, 1), from_end(x, 0)};
-    struct nuc_meta whole = x->vals[0];
-    uint32_t missing = all->rank - whole.rank;
-    int64_t sizes[NUC_MAX_RANK];
-
-    for (uint32_t i = 0; i < all->rank; i++)
-        sizes[i] = i < missing ? 1 : whole.sizes[i - missing];
-    x = nuc_insert_reshaped(g, node, x, sizes, all->rank);
-    memcpy(sizes, all->sizes, (all->rank - 2) * sizeof *sizes);
-    x = nuc_insert_expanded(g, node, x, sizes, all->rank);
-    return nuc_insert_reshaped(g, node, x, flat, 3);
-}
-
-static int64_t batch_of(const struct nuc_node *x)
-{
-    return nuc_elements(&x->vals[0]) / (from_end(x, 0) * from_end(x, 1));
-}
-
-/* [.., M, K] x [.., K, N] */
-static struct nuc_node *batched(struct nuc_graph *g, struct nuc_node *node, struct nuc_node *a, struct nuc_node *b)
-{
-    struct batches all = {.count = 1};
-
-    all.rank = a->vals[0].rank > b->vals[0].rank ? a->vals[0].rank : b->vals[0].rank;
-    for (uint32_t i = 0; i + 2 < all.rank; i++) {
-        int64_t s = from_end(a, all.rank - 1 - i), t = from_end(b, all.rank - 1 - i);
-        all.sizes[i] = s == 1 ? t : s;
-        all.count *= all.sizes[i];
-    }
-    all.sizes[all.rank - 2] = from_end(a, 1);
-    all.sizes[all.rank - 1] = from_end(b, 0);
-    if (batch_of(b) == 1 && all.count > 1) { /* all rows of the batch meet one matrix */
-        const int64_t rows[3] = {1, all.count * from_end(a, 1), from_end(a, 0)};
-        const int64_t columns[3] = {1, from_end(b, 1), from_end(b, 0)};
-        a = nuc_insert_reshaped(g, node, a, rows, 3);
-        b = nuc_insert_reshaped(g, node, b, columns, 3);
-    } else {
-        a = as_batch(g, node, a, &all);
-        b = as_batch(g, node, b, &all);
-    }
-    return nuc_insert_reshaped(g, node, nuc_insert_binary(g, node, NUC_OP_BMM, a, b), all.sizes, all.rank);
-}
-
 /* A vector is a row on the left and a column on the right. */
 static struct nuc_node *as_matrix(struct nuc_graph *g, struct nuc_node *node, struct nuc_node *x, bool is_row)
 {
@@ -162,18 +82,19 @@ static struct nuc_node *as_matrix(struct nuc_graph *g, struct nuc_node *node, st
     return x->vals[0].rank == 1 ? nuc_insert_reshaped(g, node, x, sizes, 2) : x;
 }
 
-static struct nuc_node *product_of(struct nuc_graph *g, struct nuc_node *node, struct nuc_node *a, struct nuc_node *b)
+static struct nuc_node *product_of(const struct nuc_support *s, struct nuc_node *node, struct nuc_node *a,
+                                   struct nuc_node *b)
 {
+    struct nuc_graph *g = s->g;
+
     a = as_matrix(g, node, a, true);
     b = as_matrix(g, node, b, false);
     if (is_constant_matrix(g, b, a))
-        return dense(g, node, a, transposed_constant(g, b), NULL);
-    if (is_constant_matrix(g, a, b)) {
-        struct nuc_node *columns = swapped(g, node, b);
-        return swapped(g, node,
-                       dense(g, node, columns, as_constant_matrix(g, node, a, from_end(a, 1), from_end(a, 0)), NULL));
-    }
-    return batched(g, node, a, b);
+        return dense(s, node, a, transposed_constant(g, b), NULL);
+    if (is_constant_matrix(g, a, b))
+        return nuc_built(s, node, "dense_of_columns",
+                         NUC_ARGS(b, as_constant_matrix(g, node, a, from_end(a, 1), from_end(a, 0))));
+    return nuc_built(s, node, "batched_product", NUC_ARGS(a, b));
 }
 
 /* ---- forms ---- */
@@ -233,7 +154,7 @@ static struct nuc_node *form_matmul(const struct nuc_support *s, struct nuc_node
         (node->op == NUC_OP_MM && is_constant(b) ? is_constant(a) : !gains(s, node)) ||
         (node->op == NUC_OP_BMM && !is_constant_matrix(s->g, a, b) && !is_constant_matrix(s->g, b, a)))
         return NULL;
-    return nuc_insert_reshaped(s->g, node, product_of(s->g, node, a, b), out.sizes, out.rank);
+    return nuc_insert_reshaped(s->g, node, product_of(s, node, a, b), out.sizes, out.rank);
 }
 
 /* ---- numbers that a factor is multiplied with ---- */
@@ -312,9 +233,9 @@ static struct nuc_node *form_addmm(const struct nuc_support *s, struct nuc_node 
         !nuc_numbers_equal(nuc_scalar(node, NUC_ARG(ADDMM, alpha), 1.0), 1.0))
         return NULL;
     if (!is_constant(b))
-        return with_bias(s->g, node, product_of(s->g, node, a, b), bias);
+        return nuc_insert_binary(s->g, node, NUC_OP_ADD, product_of(s, node, a, b), bias);
     return is_constant(bias) && bias->vals[0].rank == 1 && bias->vals[0].sizes[0] == from_end(b, 0)
-               ? dense(s->g, node, a, transposed_constant(s->g, b), bias)
+               ? dense(s, node, a, transposed_constant(s->g, b), bias)
                : NULL;
 }
 
@@ -331,17 +252,16 @@ static struct nuc_node *form_linear(const struct nuc_support *s, struct nuc_node
     struct nuc_node *x = nuc_arg_node(node, NUC_ARG(LINEAR, input)),
                     *weight = nuc_arg_node(node, NUC_ARG(LINEAR, weight)),
                     *bias = nuc_arg_node(node, NUC_ARG(LINEAR, bias));
-    const struct nuc_meta out = node->vals[0];
 
     if (!nuc_is_float_value(x) || !nuc_is_float_value(weight) || weight->vals[0].rank != 2 || x->vals[0].rank == 0)
         return NULL;
     if (!is_constant(weight)) {
-        struct nuc_node *product = product_of(s->g, node, x, swapped(s->g, node, weight));
-        return with_bias(s->g, node, nuc_insert_reshaped(s->g, node, product, out.sizes, out.rank), bias);
+        struct nuc_node *product = product_of(s, node, x, nuc_built(s, node, "swapped_last", NUC_ARGS(weight)));
+        return nuc_built(s, node, "stated_with_bias", NUC_ARGS(product, bias));
     }
     return x->vals[0].rank != 2 && (x->vals[0].rank == 1 || !nuc_is_contiguous(&x->vals[0]) ||
                                     (node->n_users == 1 && is_bound(node->users[0])))
-               ? dense(s->g, node, x, weight, bias)
+               ? dense(s, node, x, weight, bias)
                : NULL;
 }
 
@@ -414,7 +334,7 @@ static struct nuc_node *form_softmax(const struct nuc_support *s, struct nuc_nod
     struct nuc_node *x = nuc_insert_moved_dims(g, node, nuc_operand(g, node, NUC_SELF), &dim, &last, 1);
     const struct nuc_meta moved = x->vals[0];
 
-    x = as_rows(g, node, x);
+    x = nuc_built(s, node, "as_rows_of_last", NUC_ARGS(x));
     x = nuc_emit_like(g, node, node, NUC_ARGS(x, 1));
     x = nuc_insert_reshaped(g, node, x, moved.sizes, moved.rank);
     return nuc_insert_moved_dims(g, node, x, &last, &dim, 1);
@@ -448,7 +368,7 @@ static struct nuc_node *form_softmax_halves(const struct nuc_support *s, struct 
     int64_t d = halved_dim(node), dim = d == 0 ? 1 : softmax_dim(node);
     struct nuc_node *x = nuc_operand(g, node, NUC_SELF), *parts[2];
     if (d == 0)
-        x = as_rows(g, node, x);
+        x = nuc_built(s, node, "as_rows_of_last", NUC_ARGS(x));
     int64_t size = x->vals[0].sizes[d], half = (size + 1) / 2;
     for (int i = 0; i < 2; i++) {
         struct nuc_node *part = nuc_insert_part(g, node, x, (uint32_t)d, i * half, i == 0 ? half : size);

@@ -42,76 +42,23 @@ static double at(const float *values, int64_t i, double otherwise)
     return values == NULL ? otherwise : (double)values[i];
 }
 
-/* A sum of squares has a logarithm. */
-#define LEAST_SUM 1e-12
-
-struct nuc_node *nuc_insert_power(struct nuc_graph *g, struct nuc_node *node, struct nuc_node *value, double exponent)
+/* Weights of a layer, and of a convolution of one pixel, which have four sizes. */
+static struct nuc_node *insert_matrix(struct nuc_graph *g, struct nuc_node *node, const float *weights, int64_t outputs,
+                                      int64_t inputs)
 {
-    value = nuc_insert_unary(g, node, NUC_OP_LOG, value);
-    return nuc_insert_unary(g, node, NUC_OP_EXP, nuc_insert_with_number(g, node, NUC_OP_MUL, value, exponent));
+    return nuc_insert_floats(g, node, weights, (const int64_t[]){outputs, inputs}, 2);
 }
 
-/* sum + number; where rows are empty (least > 0) at least what others have, so that their roots need no range. */
-static struct nuc_node *above_zero(struct nuc_graph *g, struct nuc_node *node, struct nuc_node *sum, double number,
-                                   double least)
+static struct nuc_node *insert_pixel(struct nuc_graph *g, struct nuc_node *node, const float *weights, int64_t outputs,
+                                     int64_t inputs)
 {
-    return nuc_insert_with_number(g, node, least > 0 ? NUC_OP_MAXIMUM : NUC_OP_ADD, sum, least > 0 ? least : number);
+    return nuc_insert_floats(g, node, weights, (const int64_t[]){outputs, inputs, 1, 1}, 4);
 }
 
-/* (sum + number)^(-1/4): rows times that have deviations with half as many decades between them. */
-static struct nuc_node *first_factor(struct nuc_graph *g, struct nuc_node *node, struct nuc_node *sum, double number,
-                                     double least)
+/* NULL: there is none. */
+static struct nuc_node *insert_bias(struct nuc_graph *g, struct nuc_node *node, const float *bias, int64_t count)
 {
-    return nuc_insert_power(g, node, above_zero(g, node, sum, fmax(number, LEAST_SUM), least), -0.25);
-}
-
-/*
- * rsqrt(sum + number); of rows that were multiplied with a factor (NULL: 1) the number is, too, and the sum of the
- * least is its root.
- */
-static struct nuc_node *inverse_root(struct nuc_graph *g, struct nuc_node *node, struct nuc_node *sum, double number,
-                                     struct nuc_node *factor, double least)
-{
-    if (factor != NULL && !(least > 0)) {
-        factor = nuc_insert_binary(g, node, NUC_OP_MUL, factor, factor);
-        factor = nuc_insert_with_number(g, node, NUC_OP_MUL, factor, number);
-        sum = nuc_insert_binary(g, node, NUC_OP_ADD, sum, factor);
-    } else {
-        sum = above_zero(g, node, sum, number, factor != NULL ? sqrt(least) : least);
-    }
-    return nuc_insert_unary(g, node, NUC_OP_RSQRT, sum);
-}
-
-/* A linear layer, or a convolution of one pixel whose weights have four sizes. */
-static struct nuc_node *product(struct nuc_graph *g, struct nuc_node *node, enum nuc_op op, struct nuc_node *x,
-                                const float *weights, const int64_t *sizes, const float *bias)
-{
-    struct nuc_node *b = bias != NULL ? nuc_insert_floats(g, node, bias, sizes, 1) : NULL;
-    struct nuc_node *w = nuc_insert_floats(g, node, weights, sizes, op == NUC_OP_LINEAR ? 2 : 4);
-    static const int64_t zeros[] = {0, 0}, ones[] = {1, 1};
-
-    if (op == NUC_OP_LINEAR)
-        return nuc_emit(g, node, op, node, NUC_ARGS(x, w, b));
-    return nuc_emit(g, node, op, node,
-                    NUC_ARGS(x, w, b, nuc_ints_arg(ones, 2), nuc_ints_arg(zeros, 2), nuc_ints_arg(ones, 2),
-                             x->vals[0].sizes[1] / sizes[1]));
-}
-
-static struct nuc_node *linear(struct nuc_graph *g, struct nuc_node *node, struct nuc_node *x, const float *weights,
-                               int64_t outputs, int64_t inputs, const float *bias)
-{
-    return product(g, node, NUC_OP_LINEAR, x, weights, (const int64_t[]){outputs, inputs}, bias);
-}
-
-/* The sum of squares of each of `count` rows of n values, [count, 1]: each row times itself, rounded once. */
-static struct nuc_node *squares_of_rows(struct nuc_graph *g, struct nuc_node *node, struct nuc_node *x, int64_t count,
-                                        int64_t n)
-{
-    const int64_t row[] = {count, 1, n}, column[] = {count, n, 1}, one[] = {count, 1};
-    struct nuc_node *left = nuc_insert_reshaped(g, node, x, row, 3);
-    struct nuc_node *right = nuc_insert_reshaped(g, node, x, column, 3);
-
-    return nuc_insert_reshaped(g, node, nuc_insert_binary(g, node, NUC_OP_BMM, left, right), one, 2);
+    return bias != NULL ? nuc_insert_floats(g, node, bias, &count, 1) : NULL;
 }
 
 /* As the norm is asked for. An RMS norm has one form for both short and fine. */
@@ -293,23 +240,13 @@ static uint64_t on_cpu(const struct nuc_target *t, const struct nuc_node *node)
 }
 
 /* I - 1/n */
-static float *centring(struct nuc_graph *g, int64_t n)
+static struct nuc_node *centring(struct nuc_graph *g, struct nuc_node *node, int64_t n)
 {
     float *out = nuc_alloc_array(g->cx, (size_t)(n * n), sizeof *out);
 
     for (int64_t i = 0; i < n * n; i++)
         out[i] = (float)((i % (n + 1) == 0 ? 1.0 : 0.0) - 1.0 / (double)n);
-    return out;
-}
-
-/* The mean of each row. */
-static struct nuc_node *means(struct nuc_graph *g, struct nuc_node *node, struct nuc_node *x, const struct rows *r)
-{
-    float *weights = nuc_alloc_array(g->cx, (size_t)r->n, sizeof *weights);
-
-    for (int64_t i = 0; i < r->n; i++)
-        weights[i] = (float)(1.0 / (double)r->n);
-    return linear(g, node, x, weights, 1, r->n, NULL);
+    return insert_matrix(g, node, out, n, n);
 }
 
 /* Weights w of a layer as w diag(weight) (I - 1/n) sqrt(n) at each tap, its bias with w times that of the norm. */
@@ -344,32 +281,18 @@ static void take_over(struct nuc_graph *g, struct nuc_node *layer, const struct 
         nuc_set_arg_node(layer, g, l->bias, nuc_add_parameter(g, b != NULL ? b : w, "_normed", &vector, sums));
 }
 
-/* max(a b, 0) and max(-a b, 0) */
-static void insert_parts(struct nuc_graph *g, struct nuc_node *node, struct nuc_node *a, struct nuc_node *b,
-                         struct nuc_node *parts[2])
-{
-    struct nuc_node *product = nuc_insert_binary(g, node, NUC_OP_MUL, a, b);
-    struct nuc_node *again = nuc_insert_binary(g, node, NUC_OP_MUL, a, b);
-
-    parts[0] = nuc_insert_unary(g, node, NUC_OP_RELU, product);
-    parts[1] = nuc_insert_unary(g, node, NUC_OP_RELU, nuc_insert_with_number(g, node, NUC_OP_MUL, again, -1));
-}
-
 /*
  * weight (x - mean) root + bias as one product with a constant. Positive and negative values apart, one beside the
- * other, have steps half as large. Where weights of the product do not take off the mean, it is one more value.
+ * other, have steps half as large. Where weights of the product do not take off the mean (NULL: 0), it is one more
+ * value.
  */
-static struct nuc_node *finish_in_product(struct nuc_graph *g, struct nuc_node *node, struct nuc_node *x,
+static struct nuc_node *finish_in_product(const struct nuc_support *s, struct nuc_node *node, struct nuc_node *x,
                                           struct nuc_node *mean, struct nuc_node *root, const struct rows *r)
 {
     int64_t n = r->n, width = 2 * n + (mean != NULL ? 2 : 0);
-    float *weights = nuc_alloc_array(g->cx, (size_t)(n * width), sizeof *weights);
+    float *weights = nuc_alloc_array(s->g->cx, (size_t)(n * width), sizeof *weights);
     double left = r->takes_off_mean ? 1.0 / (double)n : 0;
-    struct nuc_node *parts[4];
 
-    insert_parts(g, node, x, root, parts);
-    if (mean != NULL)
-        insert_parts(g, node, mean, root, parts + 2);
     for (int64_t i = 0; i < n; i++) {
         double factor = at(r->affine.weight, i, 1) * sqrt((double)n);
         for (int64_t k = 0; k < width; k++) {
@@ -378,39 +301,38 @@ static struct nuc_node *finish_in_product(struct nuc_graph *g, struct nuc_node *
             weights[i * width + k] = (float)((negated ? -value : value) * factor);
         }
     }
-    struct nuc_node *values = nuc_insert_cat(g, node, parts, mean != NULL ? 4 : 2, -1);
-    return linear(g, node, values, weights, n, width, r->affine.bias);
+    struct nuc_node *values = nuc_built(s, node, "in_halves", NUC_ARGS(x, mean, root));
+    struct nuc_node *b = insert_bias(s->g, node, r->affine.bias, n);
+    return nuc_emit(s->g, node, NUC_OP_LINEAR, node, NUC_ARGS(values, insert_matrix(s->g, node, weights, n, width), b));
 }
 
 /* weight root(n) y + bias of [N, C, H, W]: a layer of each channel by itself, which rounds once. */
-static struct nuc_node *scaled_channels(struct nuc_graph *g, struct nuc_node *node, struct nuc_node *y, int64_t n,
-                                        const struct affine *affine)
+static struct nuc_node *scaled_channels(const struct nuc_support *s, struct nuc_node *node, struct nuc_node *y,
+                                        int64_t n, const struct affine *affine)
 {
-    const int64_t channels = y->vals[0].sizes[1], sizes[] = {channels, 1, 1, 1};
-    float *weights = nuc_alloc_array(g->cx, (size_t)channels, sizeof *weights);
+    const int64_t channels = y->vals[0].sizes[1];
+    float *weights = nuc_alloc_array(s->g->cx, (size_t)channels, sizeof *weights);
 
     for (int64_t i = 0; i < channels; i++)
         weights[i] = (float)(sqrt((double)n) * at(affine->weight, i, 1));
-    return product(g, node, NUC_OP_CONV2D, y, weights, sizes, affine->bias);
+    struct nuc_node *b = insert_bias(s->g, node, affine->bias, channels);
+    return nuc_built(s, node, "pixel_layer", NUC_ARGS(y, insert_pixel(s->g, node, weights, channels, 1), b));
 }
 
 /*
  * weight (x - mean) root + bias. The mean (NULL: 0) is taken off last, so that what is rounded has rows of one
  * deviation.
  */
-static struct nuc_node *finish_in_steps(struct nuc_graph *g, struct nuc_node *node, struct nuc_node *x,
+static struct nuc_node *finish_in_steps(const struct nuc_support *s, struct nuc_node *node, struct nuc_node *x,
                                         struct nuc_node *mean, struct nuc_node *root, const struct rows *r)
 {
-    const int64_t pixels[] = {r->count, r->n, 1, 1};
-    bool uniform = is_uniform(r);
+    const double factor = (double)(float)(sqrt((double)r->n) * at(r->affine.weight, 0, 1));
 
-    if (uniform)
-        root = nuc_insert_with_number(g, node, NUC_OP_MUL, root,
-                                      (double)(float)(sqrt((double)r->n) * at(r->affine.weight, 0, 1)));
-    struct nuc_node *y = nuc_insert_binary(g, node, NUC_OP_MUL, x, root);
-    if (mean != NULL)
-        y = nuc_insert_binary(g, node, NUC_OP_SUB, y, nuc_insert_binary(g, node, NUC_OP_MUL, mean, root));
-    return uniform ? y : scaled_channels(g, node, nuc_insert_reshaped(g, node, y, pixels, 4), r->n, &r->affine);
+    if (is_uniform(r))
+        return nuc_built(s, node, "times_root",
+                         NUC_ARGS(x, mean, nuc_insert_with_number(s->g, node, NUC_OP_MUL, root, factor)));
+    struct nuc_node *y = nuc_built(s, node, "times_root_of_pixels", NUC_ARGS(x, mean, root));
+    return scaled_channels(s, node, y, r->n, &r->affine);
 }
 
 static struct nuc_node *form_rows(const struct nuc_support *s, struct nuc_node *node, bool build)
@@ -428,25 +350,26 @@ static struct nuc_node *form_rows(const struct nuc_support *s, struct nuc_node *
     double eps = r.eps * (double)r.n;
     struct nuc_node *x = nuc_insert_reshaped(g, node, nuc_operand(g, node, NUC_SELF), matrix, 2), *factor = NULL;
     if (r.wide) {
-        factor = first_factor(g, node, squares_of_rows(g, node, x, r.count, r.n), eps, r.least);
+        factor = nuc_built(s, node, "first_factor_of_rows", NUC_ARGS(x, eps, r.least));
         x = nuc_insert_binary(g, node, NUC_OP_MUL, x, factor);
     }
-    struct nuc_node *mean = r.centred && !r.takes_off_mean ? means(g, node, x, &r) : NULL, *centred = x, *y;
-    if (mean != NULL)
+    struct nuc_node *mean = NULL, *centred = x, *y;
+    if (r.centred && !r.takes_off_mean) {
+        mean = nuc_built(s, node, "mean_of_rows", NUC_ARGS(x));
         centred = nuc_insert_binary(g, node, NUC_OP_SUB, x, mean);
-    else if (r.centred)
-        centred = linear(g, node, x, centring(g, r.n), r.n, r.n, NULL);
-    struct nuc_node *squares = squares_of_rows(g, node, centred, r.count, r.n);
-    struct nuc_node *root = inverse_root(g, node, squares, eps, factor, r.least);
+    } else if (r.centred) {
+        centred = nuc_emit(g, node, NUC_OP_LINEAR, node, NUC_ARGS(x, centring(g, node, r.n)));
+    }
+    struct nuc_node *root = nuc_built(s, node, "root_of_rows", NUC_ARGS(centred, eps, factor, r.least));
 
     if (r.is_read_by_layers) {
         each_layer(g, node, out.rank - 1, MOST_MOVES, take_over, &r);
         y = nuc_insert_binary(g, node, NUC_OP_MUL, x, root);
     } else if (has_product(s->target, &r)) {
-        y = r.fine || r.takes_off_mean ? finish_in_product(g, node, x, mean, root, &r)
-                                       : finish_in_product(g, node, centred, NULL, root, &r);
+        y = r.fine || r.takes_off_mean ? finish_in_product(s, node, x, mean, root, &r)
+                                       : finish_in_product(s, node, centred, NULL, root, &r);
     } else {
-        y = finish_in_steps(g, node, r.fine && mean != NULL ? x : centred, r.fine ? mean : NULL, root, &r);
+        y = finish_in_steps(s, node, r.fine && mean != NULL ? x : centred, r.fine ? mean : NULL, root, &r);
     }
     return nuc_insert_reshaped(g, node, y, out.sizes, out.rank);
 }
@@ -507,89 +430,20 @@ static bool channels_gain(const struct nuc_target *t, const struct nuc_node *nod
     return cycles < on_cpu(t, node) + 2 * each;
 }
 
-/* The mean of each group, for each of its channels: [N, C, 1, 1]. */
-static struct nuc_node *group_means(struct nuc_graph *g, struct nuc_node *node, struct nuc_node *x,
-                                    const struct channels *c)
-{
-    const int64_t pixels[] = {2, 3}, count = c->sizes[1], of_group = count / c->groups;
-    struct nuc_node *mean =
-        nuc_emit(g, node, NUC_OP_MEAN_DIM, node, NUC_ARGS(x, nuc_ints_arg(pixels, 2), nuc_bool_arg(true)));
-
-    if (of_group == 1)
-        return mean;
-    const int64_t rows[] = {c->sizes[0] * c->groups, of_group}, each[] = {c->sizes[0], count, 1, 1};
-    float *weights = nuc_alloc_array(g->cx, (size_t)(of_group * of_group), sizeof *weights);
-    for (int64_t i = 0; i < of_group * of_group; i++)
-        weights[i] = (float)(1.0 / (double)of_group);
-    mean = linear(g, node, nuc_insert_reshaped(g, node, mean, rows, 2), weights, of_group, of_group, NULL);
-    return nuc_insert_reshaped(g, node, mean, each, 4);
-}
-
-/* The sum of squares of each group, [N groups, 1]. */
-static struct nuc_node *squares_of_groups(struct nuc_graph *g, struct nuc_node *node, struct nuc_node *x,
-                                          const struct channels *c)
-{
-    static const int64_t channels_last[] = {0, 2, 3, 1};
-
-    /* One group has all channels of a pixel, as they lie on the NPU. */
-    if (c->groups == 1)
-        x = nuc_insert_permute(g, node, x, channels_last);
-    return squares_of_rows(g, node, x, c->sizes[0] * c->groups, group_size(c));
-}
-
-/* A value of each group for each of its channels, `times` over: [N, times C, 1, 1], of one group [N, 1, 1, 1]. */
-static struct nuc_node *of_channels(struct nuc_graph *g, struct nuc_node *node, struct nuc_node *value,
-                                    const struct channels *c, int64_t times)
-{
-    int64_t count = times * c->sizes[1], of_group = c->sizes[1] / c->groups;
-    const int64_t all[] = {c->sizes[0], c->groups}, each[] = {c->sizes[0], c->groups == 1 ? 1 : count, 1, 1};
-
-    if (c->groups > 1 && count > c->groups) {
-        float *weights = nuc_alloc_array(g->cx, (size_t)(count * c->groups), sizeof *weights);
-        for (int64_t i = 0; i < count; i++)
-            weights[i * c->groups + i % c->sizes[1] / of_group] = 1;
-        value = linear(g, node, nuc_insert_reshaped(g, node, value, all, 2), weights, count, c->groups, NULL);
-    }
-    return nuc_insert_reshaped(g, node, value, each, 4);
-}
-
 /*
- * weight (x - mean) root + bias. What is above the mean and what is below it are channels of their own: their steps are
- * half as large.
+ * weight root(n) (above - below) + bias. What is above the mean and what is below it are channels of their own: their
+ * steps are half as large.
  */
-static struct nuc_node *channels_in_product(struct nuc_graph *g, struct nuc_node *node, struct nuc_node *x,
-                                            struct nuc_node *mean, struct nuc_node *factor, struct nuc_node *root,
-                                            const struct channels *c)
+static struct nuc_node *insert_difference(struct nuc_graph *g, struct nuc_node *node, const struct channels *c)
 {
     int64_t channels = c->sizes[1];
     float *weights = nuc_alloc_array(g->cx, (size_t)(2 * channels * channels), sizeof *weights);
-    struct nuc_node *above = nuc_insert_binary(g, node, NUC_OP_SUB, x, mean);
-    struct nuc_node *below = nuc_insert_binary(g, node, NUC_OP_SUB, mean, x);
-    struct nuc_node *parts[] = {nuc_insert_unary(g, node, NUC_OP_RELU, above), NULL};
 
-    parts[1] = nuc_insert_unary(g, node, NUC_OP_RELU, below);
     for (int64_t i = 0; i < channels; i++) {
         weights[i * 2 * channels + i] = (float)(sqrt((double)group_size(c)) * at(c->affine.weight, i, 1));
         weights[i * 2 * channels + channels + i] = -weights[i * 2 * channels + i];
     }
-    struct nuc_node *y = nuc_insert_cat(g, node, parts, 2, 1);
-    if (factor != NULL)
-        y = nuc_insert_binary(g, node, NUC_OP_MUL, y, of_channels(g, node, factor, c, 2));
-    y = nuc_insert_binary(g, node, NUC_OP_MUL, y, of_channels(g, node, root, c, 2));
-    return product(g, node, NUC_OP_CONV2D, y, weights, (const int64_t[]){channels, 2 * channels, 1, 1}, c->affine.bias);
-}
-
-/* Of one pixel. */
-static struct nuc_node *form_channels_in_rows(struct nuc_graph *g, struct nuc_node *node, struct nuc_node *x,
-                                              const struct channels *c)
-{
-    const int64_t n = group_size(c), count = c->sizes[0] * c->groups, rows[] = {count, n};
-    struct nuc_node *centred = linear(g, node, nuc_insert_reshaped(g, node, x, rows, 2), centring(g, n), n, n, NULL);
-    struct nuc_node *squares = squares_of_rows(g, node, centred, count, n);
-    struct nuc_node *root = inverse_root(g, node, squares, c->eps * (double)n, NULL, 0);
-    struct nuc_node *y = nuc_insert_binary(g, node, NUC_OP_MUL, centred, root);
-
-    return scaled_channels(g, node, nuc_insert_reshaped(g, node, y, c->sizes, 4), n, &c->affine);
+    return insert_pixel(g, node, weights, channels, 2 * channels);
 }
 
 /* In the wide form between groups there are decades, between images hardly. */
@@ -604,24 +458,20 @@ static struct nuc_node *form_channels(const struct nuc_support *s, struct nuc_no
     if (!build)
         return node;
     const struct nuc_meta out = node->vals[0];
-    double eps = c.eps * (double)group_size(&c);
-    struct nuc_node *x = nuc_insert_reshaped(g, node, nuc_operand(g, node, NUC_SELF), c.sizes, 4), *factor = NULL, *y;
-    if (c.in_rows)
-        return nuc_insert_reshaped(g, node, form_channels_in_rows(g, node, x, &c), out.sizes, out.rank);
-    struct nuc_node *mean = group_means(g, node, x, &c), *centred = nuc_insert_binary(g, node, NUC_OP_SUB, x, mean);
-    struct nuc_node *squares = squares_of_groups(g, node, centred, &c);
-    if (c.wide) {
-        factor = first_factor(g, node, squares, eps, 0);
-        centred = nuc_insert_binary(g, node, NUC_OP_MUL, centred, of_channels(g, node, factor, &c, 1));
-        squares = squares_of_groups(g, node, centred, &c);
-    }
-    struct nuc_node *root = inverse_root(g, node, squares, eps, factor, 0);
-    if (c.has_product) {
-        y = channels_in_product(g, node, x, mean, factor, root, &c);
+    const int64_t n = group_size(&c);
+    double eps = c.eps * (double)n;
+    struct nuc_node *x = nuc_insert_reshaped(g, node, nuc_operand(g, node, NUC_SELF), c.sizes, 4), *y;
+    if (c.in_rows) {
+        y = nuc_built(s, node, "group_norm_in_rows", NUC_ARGS(x, c.groups, eps, centring(g, node, n)));
+    } else if (c.has_product) {
+        y = nuc_built(s, node, "groups_above_and_below", NUC_ARGS(x, c.groups, eps, nuc_bool_arg(c.wide)));
+        struct nuc_node *b = insert_bias(g, node, c.affine.bias, c.sizes[1]);
+        y = nuc_built(s, node, "pixel_layer", NUC_ARGS(y, insert_difference(g, node, &c), b));
     } else {
-        y = nuc_insert_binary(g, node, NUC_OP_MUL, centred, of_channels(g, node, root, &c, 1));
-        y = scaled_channels(g, node, y, group_size(&c), &c.affine);
+        y = nuc_built(s, node, "normed_groups", NUC_ARGS(x, c.groups, eps, nuc_bool_arg(c.wide)));
     }
+    if (!c.has_product)
+        y = scaled_channels(s, node, y, n, &c.affine);
     return nuc_insert_reshaped(g, node, y, out.sizes, out.rank);
 }
 
@@ -683,11 +533,9 @@ static struct nuc_node *form_squares(const struct nuc_support *s, struct nuc_nod
         return NULL;
     if (!build)
         return node;
-    struct nuc_node *x = nuc_insert_permuted(g, node, nuc_operand(g, square, NUC_SELF), order);
-    x = squares_of_rows(g, node, x, nuc_elements(&x->vals[0]) / n, n);
-    if (node->op == NUC_OP_MEAN_DIM)
-        x = nuc_insert_with_number(g, node, NUC_OP_MUL, x, 1.0 / (double)n);
-    return nuc_insert_reshaped(g, node, x, out.sizes, out.rank);
+    return nuc_built(s, node, "sum_of_squares",
+                     NUC_ARGS(nuc_operand(g, square, NUC_SELF), nuc_ints_arg(order, square->vals[0].rank), n,
+                              node->op == NUC_OP_MEAN_DIM ? 1.0 / (double)n : 1.0));
 }
 
 /* As form_squares() builds it. */
@@ -708,8 +556,7 @@ static struct nuc_node *form_root(const struct nuc_support *s, struct nuc_node *
 
     if (!nuc_is_float_value(node) || !is_sum_of_squares(s->g, sum))
         return NULL;
-    return build ? nuc_insert_power(s->g, node, nuc_insert_with_number(s->g, node, NUC_OP_ADD, sum, LEAST_SUM), 0.5)
-                 : node;
+    return build ? nuc_built(s, node, "root_of_sum", NUC_ARGS(sum)) : node;
 }
 
 /* ---- variances, as of a norm or of statistics that are pooled: means of squares of what differs from the mean ---- */
@@ -727,24 +574,16 @@ static struct nuc_node *form_variance(const struct nuc_support *s, struct nuc_no
 {
     struct nuc_graph *g = s->g;
     struct nuc_node *x = nuc_operand(g, node, NUC_SELF);
-    const struct nuc_meta out = node->vals[0];
     const uint64_t operators = 4, each = nuc_estimate_move(s->target, (uint64_t)nuc_elements(&x->vals[0]));
 
     if (!nuc_is_float_value(node) || !(times_mean(x, node) > 0) || operators * each >= on_cpu(s->target, node))
         return NULL;
     if (!build)
         return node;
-    const uint32_t mask = nuc_dims_mask(node, NUC_ARG(VAR, dim), x->vals[0].rank);
-    const double factor = times_mean(x, node);
     int64_t dims[NUC_MAX_RANK];
-    const uint32_t count = nuc_list_dims(mask, x->vals[0].rank, dims);
-    const struct nuc_arg over = nuc_ints_arg(dims, count), keep = nuc_bool_arg(true);
-    struct nuc_node *mean = nuc_emit(g, node, NUC_OP_MEAN_DIM, node, NUC_ARGS(x, over, keep));
-    struct nuc_node *rest = nuc_insert_binary(g, node, NUC_OP_SUB, x, mean);
-    struct nuc_node *square = nuc_insert_binary(g, node, NUC_OP_MUL, rest, rest);
-    x = nuc_emit(g, node, NUC_OP_MEAN_DIM, node, NUC_ARGS(square, over, keep));
-    x = nuc_insert_with_number(g, node, NUC_OP_MUL, x, factor);
-    return nuc_insert_reshaped(g, node, x, out.sizes, out.rank);
+    const uint32_t rank = x->vals[0].rank,
+                   count = nuc_list_dims(nuc_dims_mask(node, NUC_ARG(VAR, dim), rank), rank, dims);
+    return nuc_built(s, node, "mean_of_squares", NUC_ARGS(x, nuc_ints_arg(dims, count), times_mean(x, node)));
 }
 
 /* ---- quotients by few values that are positive, as by a mean of norms ---- */
@@ -815,7 +654,7 @@ static struct nuc_node *form_quotient(const struct nuc_support *s, struct nuc_no
 
     if (!nuc_divides_by_few(node) || !is_positive(s->g, b))
         return NULL;
-    return build ? nuc_insert_binary(s->g, node, NUC_OP_MUL, a, nuc_insert_power(s->g, node, b, -1)) : node;
+    return build ? nuc_built(s, node, "times_inverse", NUC_ARGS(a, b)) : node;
 }
 
 /* ---- the forms ---- */

@@ -34,42 +34,13 @@ bool nuc_has_npu_softmax(const struct nuc_support *s, const struct nuc_node *nod
     return dim >= 0 && dim < (int64_t)m->rank && m->sizes[dim] * FEW_STEPS > STEPS && !has_mask(s->g, x);
 }
 
-static struct nuc_node *of_rows(struct nuc_graph *g, struct nuc_node *node, enum nuc_op op, struct nuc_node *x,
-                                const int64_t *dim)
-{
-    return nuc_emit(g, node, op, node, NUC_ARGS(x, nuc_ints_arg(dim, 1), nuc_bool_arg(true)));
-}
-
-/* Heads of attention as one batch, so that no step between its products has four dimensions and channels last. */
-static struct nuc_node *in_three_dims(struct nuc_graph *g, struct nuc_node *node, struct nuc_node *x, int64_t *dim)
-{
-    const struct nuc_meta *m = &x->vals[0];
-    int64_t sizes[3] = {1};
-
-    if (m->rank < 4 || *dim + 1 != (int64_t)m->rank)
-        return x;
-    for (uint32_t d = 0; d + 2 < m->rank; d++)
-        sizes[0] *= m->sizes[d];
-    sizes[1] = m->sizes[m->rank - 2];
-    sizes[2] = m->sizes[m->rank - 1];
-    *dim = 2;
-    return nuc_insert_reshaped(g, node, x, sizes, 3);
-}
-
-/* exp(x - greatest) (sum of these)^-1 */
 static struct nuc_node *form_parts(const struct nuc_support *s, struct nuc_node *node)
 {
     if (!nuc_has_npu_softmax(s, node))
         return NULL;
-    struct nuc_graph *g = s->g;
-    const struct nuc_meta *m = &node->vals[0];
-    int64_t dim = nuc_dim(node, NUC_ARG(SOFTMAX, dim), -1, m->rank);
-    struct nuc_node *x = in_three_dims(g, node, nuc_operand(g, node, NUC_SELF), &dim);
-    struct nuc_node *greatest = of_rows(g, node, NUC_OP_AMAX, x, &dim);
-    struct nuc_node *e = nuc_insert_unary(g, node, NUC_OP_EXP, nuc_insert_binary(g, node, NUC_OP_SUB, x, greatest));
-    struct nuc_node *sum = of_rows(g, node, NUC_OP_SUM_DIM, e, &dim);
-    struct nuc_node *y = nuc_insert_binary(g, node, NUC_OP_MUL, e, nuc_insert_power(g, node, sum, -1));
-    return nuc_insert_reshaped(g, node, y, m->sizes, m->rank);
+    struct nuc_node *x = nuc_operand(s->g, node, NUC_SELF);
+    return nuc_built(s, node, "softmax_in_parts",
+                     NUC_ARGS(x, nuc_dim(node, NUC_ARG(SOFTMAX, dim), -1, x->vals[0].rank)));
 }
 
 const struct nuc_npu_form nuc_softmax_forms[] = {

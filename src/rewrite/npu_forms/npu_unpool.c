@@ -114,53 +114,15 @@ static struct nuc_node *insert_pool(struct nuc_graph *g, const struct unpool *u)
     return pool;
 }
 
-/* 1 where the image is the greatest of its window, perhaps at several places, else 0. */
-static struct nuc_node *insert_greatest(struct nuc_graph *g, struct nuc_node *node, const struct unpool *u)
-{
-    struct nuc_node *image = nuc_operand(g, u->pool, NUC_SELF);
-    struct nuc_node *wide = nuc_emit(g, node, NUC_OP_UPSAMPLE_NEAREST, node,
-                                     NUC_ARGS(insert_pool(g, u), nuc_ints_arg(image->vals[0].sizes + 2, 2)));
-    wide->args[NUC_ARG(UPSAMPLE_NEAREST, scale_factors)].given = true;
-    struct nuc_node *below = nuc_insert_binary(g, node, NUC_OP_SUB, image, wide);
-
-    return nuc_insert_cast(g, node, nuc_insert_with_number(g, node, NUC_OP_GE, below, 0), NUC_F32);
-}
-
-/* Of each window 1 where place `at` is the first of its greatest, else 0: no place before it is one. */
-static struct nuc_node *insert_first(struct nuc_graph *g, struct nuc_node *node, struct nuc_node *greatest,
-                                     const struct unpool *u, int64_t at)
-{
-    const int64_t places = u->window[0] * u->window[1], channels = greatest->vals[0].sizes[1];
-    const int64_t sizes[] = {channels, 1, u->window[0], u->window[1]};
-    float *weights = nuc_alloc_array(g->cx, (size_t)(channels * places), sizeof *weights);
-
-    for (int64_t i = 0; i < channels * places; i++)
-        weights[i] = i % places == at ? 1.0f : i % places < at ? -1.0f : 0.0f;
-    struct nuc_node *first = nuc_emit(g, node, NUC_OP_CONV2D, node,
-                                      NUC_ARGS(greatest, nuc_insert_floats(g, node, weights, sizes, 4), NULL,
-                                               nuc_ints_arg(u->window, 2), nuc_ints_arg((const int64_t[]){0, 0}, 2),
-                                               nuc_ints_arg((const int64_t[]){1, 1}, 2), channels));
-    return nuc_insert_unary(g, node, NUC_OP_RELU, first);
-}
-
 static struct nuc_node *form_unpool(const struct nuc_support *s, struct nuc_node *node)
 {
-    struct nuc_graph *g = s->g;
-    static const int64_t inward[] = {0, 3, 4, 1, 5, 2};
-    struct nuc_node *parts[MOST_PLACES];
     struct unpool u;
 
-    if (!read_unpool(g, node, &u))
+    if (!read_unpool(s->g, node, &u))
         return NULL;
-    const int64_t *sizes = u.pool->vals[0].sizes, places = u.window[0] * u.window[1];
-    const int64_t apart[] = {sizes[0], u.window[0], u.window[1], sizes[1], sizes[2], sizes[3]};
-    struct nuc_node *greatest = insert_greatest(g, node, &u);
-    struct nuc_node *values = nuc_insert_reshaped(g, node, u.values, sizes, 4);
-    for (int64_t i = 0; i < places; i++)
-        parts[i] = nuc_insert_binary(g, node, NUC_OP_MUL, values, insert_first(g, node, greatest, &u, i));
-    struct nuc_node *value = nuc_insert_cat(g, node, parts, (uint32_t)places, 1);
-    value = nuc_insert_permuted(g, node, nuc_insert_reshaped(g, node, value, apart, 6), inward);
-    return nuc_insert_reshaped(g, node, value, node->vals[0].sizes, node->vals[0].rank);
+    return nuc_built(
+        s, node, "unpooled_by_windows",
+        NUC_ARGS(u.values, nuc_operand(s->g, u.pool, NUC_SELF), insert_pool(s->g, &u), u.window[0], u.window[1]));
 }
 
 const struct nuc_npu_form nuc_unpool_forms[] = {

@@ -47,66 +47,14 @@ static struct window window_of(const struct nuc_node *pool)
     return w;
 }
 
-/* What is around the input of an operator of height and width; the input where that is nothing. */
-static struct nuc_node *insert_around(struct nuc_graph *g, struct nuc_node *node, struct nuc_node *input,
-                                      const int64_t *before, const int64_t *after, double value)
+/* One operator of the window, what is around its input (`value`) in front of it where the sides differ. */
+static struct nuc_node *insert_windows(const struct nuc_support *s, struct nuc_node *node, const char *name,
+                                       const struct window *w, double value)
 {
-    const int64_t pads[2 * SPATIAL] = {before[1], after[1], before[0], after[0]};
-    struct nuc_node *padded = nuc_insert_padded(g, node, input, pads, 2 * SPATIAL);
-
-    if (padded != input)
-        nuc_set_arg_float(padded, NUC_ARG(PAD, value), value);
-    return padded;
-}
-
-/* As [N, C, H, W]: a row has a height of 1, and what has no batch gets one of 1. */
-static struct nuc_node *insert_image(struct nuc_graph *g, struct nuc_node *node, const struct window *w)
-{
-    struct nuc_node *input = nuc_operand(g, node, NUC_SELF);
-    const struct nuc_meta *m = &input->vals[0];
-    uint32_t leading = m->rank - w->spatial; /* batch and channels, or channels alone */
-    const int64_t sizes[4] = {leading > 1 ? m->sizes[0] : 1, m->sizes[leading - 1], w->in[0], w->in[1]};
-
-    if (m->rank == 3 && w->spatial == 1)
-        return nuc_insert_with_dim(g, node, NUC_OP_UNSQUEEZE, input, -2);
-    return nuc_insert_reshaped(g, node, input, sizes, 4);
-}
-
-static struct nuc_node *insert_result(struct nuc_graph *g, struct nuc_node *node, struct nuc_node *value)
-{
-    const struct nuc_meta *m = &node->vals[0];
-
-    if (m->rank == 3 && spatial_of(node->op) == 1)
-        return nuc_insert_with_dim(g, node, NUC_OP_SQUEEZE_DIM, value, -2);
-    return nuc_insert_reshaped(g, node, value, m->sizes, m->rank);
-}
-
-/* Input and padding of an operator without channels of its own: in front of it where the sides differ. */
-struct padded {
-    struct nuc_node *input;
-    int64_t padding[SPATIAL];
-};
-
-static struct padded insert_padding(struct nuc_graph *g, struct nuc_node *node, const struct window *w, double value)
-{
-    struct padded p = {insert_image(g, node, w), {w->padding[0], w->padding[1]}};
-    const int64_t after[SPATIAL] = {w->padding[0] + w->more[0], w->padding[1] + w->more[1]};
-
-    if (w->more[0] == 0 && w->more[1] == 0)
-        return p;
-    p.input = insert_around(g, node, p.input, w->padding, after, value);
-    memset(p.padding, 0, sizeof p.padding);
-    return p;
-}
-
-static struct nuc_node *insert_pool(struct nuc_graph *g, struct nuc_node *node, enum nuc_op op, const struct window *w,
-                                    double value)
-{
-    struct padded p = insert_padding(g, node, w, value);
-
-    return nuc_emit(g, node, op, node,
-                    NUC_ARGS(p.input, nuc_ints_arg(w->kernel, SPATIAL), nuc_ints_arg(w->stride, SPATIAL),
-                             nuc_ints_arg(p.padding, SPATIAL)));
+    return nuc_built(s, node, name,
+                     NUC_ARGS(nuc_operand(s->g, node, NUC_SELF), w->spatial, nuc_ints_arg(w->kernel, SPATIAL),
+                              nuc_ints_arg(w->stride, SPATIAL), nuc_ints_arg(w->padding, SPATIAL),
+                              nuc_ints_arg(w->more, SPATIAL), value));
 }
 
 static int64_t channels_of(const struct nuc_node *pool)
@@ -154,7 +102,7 @@ static struct nuc_node *form_max_pool(const struct nuc_support *s, struct nuc_no
         (!nuc_flag(node, NUC_ARG(MAX_POOL2D, ceil_mode)) && nuc_input_meta(node, NUC_SELF)->rank != spatial + 1))
         return NULL;
     const struct window w = window_of(node);
-    return insert_result(s->g, node, insert_pool(s->g, node, NUC_OP_MAX_POOL2D, &w, -HUGE_VAL));
+    return insert_windows(s, node, "greatest_of_windows", &w, -HUGE_VAL);
 }
 
 /*
@@ -223,22 +171,6 @@ static double divisor_at(const struct nuc_node *node, const struct window *w, in
     return (double)(counted(w, 0, h, with_padding) * counted(w, 1, v, with_padding));
 }
 
-/*
- * The sum of a window times `by` is a convolution of each channel with a constant: its result has a scale of its own,
- * so that a factor afterwards does not enlarge the steps of a mean in those of its input.
- */
-static struct nuc_node *insert_sums(struct nuc_graph *g, struct nuc_node *node, const struct window *w, double by)
-{
-    const int64_t channels = channels_of(node), sizes[4] = {channels, 1, w->kernel[0], w->kernel[1]};
-    struct nuc_meta kernel = nuc_meta_make(NUC_F32, sizes, 4);
-    struct padded p = insert_padding(g, node, w, 0);
-
-    return nuc_emit(g, node, NUC_OP_CONV2D, node,
-                    NUC_ARGS(p.input, nuc_insert_filled(g, node, &kernel, by), NULL, nuc_ints_arg(w->stride, SPATIAL),
-                             nuc_ints_arg(p.padding, SPATIAL), nuc_ints_arg((const int64_t[]){1, 1}, SPATIAL),
-                             channels));
-}
-
 static struct nuc_node *form_avg_pool(const struct nuc_support *s, struct nuc_node *node)
 {
     if (!is_avg_pool_to_pad(s, node))
@@ -255,34 +187,27 @@ static struct nuc_node *form_avg_pool(const struct nuc_support *s, struct nuc_no
         same = same && nuc_numbers_equal(divisor, first);
     }
     if (same && nuc_numbers_equal(first, window) && nuc_input_meta(node, NUC_SELF)->rank != w.spatial + 2)
-        return insert_result(g, node, insert_pool(g, node, NUC_OP_AVG_POOL2D, &w, 0));
-    struct nuc_node *value = insert_sums(g, node, &w, 1 / (same ? first : window));
+        return insert_windows(s, node, "means_of_windows", &w, 0);
+    struct nuc_node *value = insert_windows(s, node, "sums_of_windows", &w, 1 / (same ? first : window));
     if (!same)
         value = nuc_insert_binary(g, node, NUC_OP_MUL, value, nuc_insert_floats(g, node, factors, sizes, 4));
-    return insert_result(g, node, value);
+    return nuc_built(s, node, "as_stated_windows", NUC_ARGS(value, w.spatial));
 }
 
 /* ---- convolutions ---- */
 
 static struct nuc_node *form_unevenly_padded(const struct nuc_support *s, struct nuc_node *node)
 {
-    struct nuc_graph *g = s->g;
     int64_t before[SPATIAL], more[SPATIAL];
-    const struct nuc_conv_args *from = nuc_conv_args(node->op), *to = nuc_conv_args(NUC_OP_CONV2D);
+    const struct nuc_conv_args *args = nuc_conv_args(node->op);
 
     nuc_conv_padding(node, SPATIAL, before, more);
     if (more[0] == 0 && more[1] == 0)
         return NULL;
-    struct nuc_node *conv = nuc_insert(g, node, NUC_OP_CONV2D, node), *input = nuc_operand(g, node, NUC_CONV_INPUT);
-    const int64_t after[SPATIAL] = {before[0] + more[0], before[1] + more[1]};
-    for (uint32_t i = NUC_CONV_WEIGHT; i <= NUC_CONV_BIAS; i++)
-        nuc_copy_arg(g, conv, i, node, i);
-    nuc_copy_arg(g, conv, to->stride, node, from->stride);
-    nuc_copy_arg(g, conv, to->dilation, node, from->dilation);
-    nuc_copy_arg(g, conv, to->groups, node, from->groups);
-    nuc_set_arg_node(conv, g, NUC_CONV_INPUT, insert_around(g, conv, input, before, after, 0));
-    nuc_infer_shape(g, conv);
-    return conv;
+    return nuc_built(s, node, "unevenly_padded",
+                     NUC_ARGS(node->args[NUC_CONV_INPUT], node->args[NUC_CONV_WEIGHT], node->args[NUC_CONV_BIAS],
+                              node->args[args->stride], node->args[args->dilation], node->args[args->groups],
+                              nuc_ints_arg(before, SPATIAL), nuc_ints_arg(more, SPATIAL)));
 }
 
 /* ---- the forms ---- */
