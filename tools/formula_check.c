@@ -71,6 +71,17 @@ static void check_call(struct checker *c, const struct nuc_term *t)
         c->count--;
         return;
     }
+    if (strcmp(t->name, "fold") == 0) {
+        if (t->count != 5 || t->terms[0]->kind != NUC_TERM_NAME || t->terms[1]->kind != NUC_TERM_NAME)
+            fail(c, "fold(s, i, n, start, term) is not", t->name);
+        check_term(c, t->terms[2]);
+        check_term(c, t->terms[3]);
+        declare(c, t->terms[0]->name);
+        declare(c, t->terms[1]->name);
+        check_term(c, t->terms[4]);
+        c->count -= 2;
+        return;
+    }
     for (uint32_t i = 0; i < t->count; i++)
         check_term(c, t->terms[i]);
     bool is_sign = strchr("+-*/%=!<>|&", t->name[0]) != NULL;

@@ -144,6 +144,7 @@ static void add_operator(struct nuc_text *out, const struct nuc_support *s, nuc_
         [NUC_FORMULA_EXPAND] = "as a model has it",
         [NUC_FORMULA_EDGE] = "in the Edge dialect",
         [NUC_FORMULA_REFERENCE] = "in the Edge dialect, with --reference-compat",
+        [NUC_FORMULA_PORTABLE] = "in the Edge dialect, with --reference-compat or --executorch-ops-only",
         [NUC_FORMULA_EXECUTORCH] = "in the Edge dialect, with --executorch-ops-only",
     };
     const struct nuc_support_row *row = row_of(s, op);

@@ -344,6 +344,47 @@ const struct nuc_callee *nuc_formula_callee(const struct nuc_formula_site *s, st
     return c;
 }
 
+/* How often the term of a loop is evaluated. */
+static int64_t times_of(struct nuc_formula_site *s, const struct nuc_term *loop, struct nuc_term *times)
+{
+    struct nuc_arg n = evaluate(s, times);
+
+    if (n.kind != NUC_ARG_INT || n.u.i < 0 || n.u.i > 1 << 24)
+        does_not_fit(s, loop->name);
+    return n.u.i;
+}
+
+/* each(i, n, term[, condition]): the list of the term's values for i from 0 to n - 1, where the condition holds. */
+static struct nuc_arg evaluate_each(struct nuc_formula_site *s, struct nuc_term *t)
+{
+    const int64_t n = times_of(s, t, t->terms[1]);
+    struct nuc_arg *items = nuc_alloc_array(s->g->cx, (size_t)n + 1, sizeof *items);
+    uint32_t kept = 0;
+
+    for (int64_t i = 0; i < n; i++) {
+        bind(s, t->terms[0]->name, index_arg(i));
+        if (t->count < 4 || nuc_formula_condition(s, t->terms[3]))
+            items[kept++] = evaluate(s, t->terms[2]);
+        s->count--;
+    }
+    return list_of(s, items, kept);
+}
+
+/* fold(s, i, n, start, term): s = term, for i from 0 to n - 1, from start on. */
+static struct nuc_arg evaluate_fold(struct nuc_formula_site *s, struct nuc_term *t)
+{
+    const int64_t n = times_of(s, t, t->terms[2]);
+    struct nuc_arg state = evaluate(s, t->terms[3]);
+
+    for (int64_t i = 0; i < n; i++) {
+        bind(s, t->terms[0]->name, state);
+        bind(s, t->terms[1]->name, index_arg(i));
+        state = evaluate(s, t->terms[4]);
+        s->count -= 2;
+    }
+    return state;
+}
+
 static struct nuc_arg evaluate_call(struct nuc_formula_site *s, struct nuc_term *t)
 {
     const struct nuc_callee *callee = nuc_formula_callee(s, t);
@@ -351,24 +392,10 @@ static struct nuc_arg evaluate_call(struct nuc_formula_site *s, struct nuc_term 
 
     if (callee->operator_name != t->name)
         return evaluate_sign(s, t);
-    if (strcmp(t->name, "each") == 0) {
-        /*
-         * each(i, n, term[, condition]): the list of the term's values for i from 0 to n - 1, where the condition
-         * holds.
-         */
-        struct nuc_arg n = evaluate(s, t->terms[1]);
-        if (n.kind != NUC_ARG_INT || n.u.i < 0 || n.u.i > 1 << 24)
-            does_not_fit(s, "each");
-        struct nuc_arg *items = nuc_alloc_array(s->g->cx, (size_t)n.u.i + 1, sizeof *items);
-        uint32_t kept = 0;
-        for (int64_t i = 0; i < n.u.i; i++) {
-            bind(s, t->terms[0]->name, index_arg(i));
-            if (t->count < 4 || nuc_formula_condition(s, t->terms[3]))
-                items[kept++] = evaluate(s, t->terms[2]);
-            s->count--;
-        }
-        return list_of(s, items, kept);
-    }
+    if (strcmp(t->name, "each") == 0)
+        return evaluate_each(s, t);
+    if (strcmp(t->name, "fold") == 0)
+        return evaluate_fold(s, t);
     for (uint32_t i = 0; i < t->count; i++)
         args[i] = evaluate(s, t->terms[i]);
     if (callee->function != NULL)

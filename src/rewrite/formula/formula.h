@@ -13,6 +13,7 @@ enum nuc_formula_use {
     NUC_FORMULA_EDGE,       /* an ATen operator, by operators of the Edge dialect */
     NUC_FORMULA_REFERENCE,  /* the same as the reference backend has it */
     NUC_FORMULA_EXECUTORCH, /* the same for ExecuTorch's kernels alone */
+    NUC_FORMULA_PORTABLE,   /* the same for both of these */
     NUC_FORMULA_USES
 };
 

@@ -7,6 +7,7 @@
 #define TO_EDGE NUC_FORMULA_EDGE
 #define TO_EDGE_AS_REFERENCE NUC_FORMULA_REFERENCE
 #define TO_EDGE_FOR_EXECUTORCH NUC_FORMULA_EXECUTORCH
+#define TO_EDGE_WITHOUT_KERNELS NUC_FORMULA_PORTABLE
 
 const struct nuc_formula_row nuc_formula_rows[] = {
 #define IS(use, op, title, ...) {use, NUC_OP_##op, title, #__VA_ARGS__},

@@ -14,13 +14,12 @@ typedef struct nuc_node *(*decomposition)(struct nuc_graph *g, struct nuc_node *
 struct nuc_decomposition {
     enum nuc_op op;
     decomposition rewrite;
-    enum nuc_op carrier;    /* the Edge operator that does the work; NUC_OP_PLACEHOLDER: several do */
-    decomposition in_steps; /* for the reference's backend and for ExecuTorch's runtime; NULL: the same */
+    enum nuc_op carrier; /* the Edge operator that does the work; NUC_OP_PLACEHOLDER: several do */
 };
 
 /* Each ends with a row without a rewrite. */
 extern const struct nuc_decomposition nuc_conv_decompositions[], nuc_matrix_decompositions[],
-    nuc_recurrent_decompositions[], nuc_shape_decompositions[];
+    nuc_shape_decompositions[];
 
 /* The same operator in the Edge dialect. */
 struct nuc_node *nuc_to_same(struct nuc_graph *g, struct nuc_node *node);

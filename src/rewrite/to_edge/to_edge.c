@@ -16,7 +16,6 @@
 static const struct nuc_decomposition *const families[] = {
     nuc_conv_decompositions,
     nuc_matrix_decompositions,
-    nuc_recurrent_decompositions,
     nuc_shape_decompositions,
 };
 
@@ -44,13 +43,13 @@ struct nuc_node *nuc_to_same(struct nuc_graph *g, struct nuc_node *node)
 }
 
 /* NULL when the operator has no Edge form. */
-static decomposition rewrite_of(enum nuc_op op, bool as_steps)
+static decomposition rewrite_of(enum nuc_op op)
 {
     const struct nuc_decomposition *row = row_of(op);
 
     if (row == NULL)
         return nuc_op_in_dialect(op, NUC_ATEN) && nuc_op_in_dialect(op, NUC_EDGE) ? nuc_to_same : NULL;
-    return as_steps && row->in_steps != NULL ? row->in_steps : row->rewrite;
+    return row->rewrite;
 }
 
 /* Operators that may stay as they are instead of being decomposed. */
@@ -230,6 +229,8 @@ static const struct nuc_formula_row *formula_of(const struct to_edge *e, struct 
         row = nuc_formula_of(e->formulas, NUC_FORMULA_EXECUTORCH, e->g, node);
     if (row == NULL && e->options->reference_compat)
         row = nuc_formula_of(e->formulas, NUC_FORMULA_REFERENCE, e->g, node);
+    if (row == NULL && (e->options->executorch_ops_only || e->options->reference_compat))
+        row = nuc_formula_of(e->formulas, NUC_FORMULA_PORTABLE, e->g, node);
     return row != NULL ? row : nuc_formula_of(e->formulas, NUC_FORMULA_EDGE, e->g, node);
 }
 
@@ -241,7 +242,7 @@ static struct nuc_node *rewrite_node(struct to_edge *e, struct nuc_node *node)
     if (!is_aten(node))
         return node->next;
     const struct nuc_formula_row *row = formula_of(e, node);
-    decomposition rewrite = rewrite_of(node->op, e->options->reference_compat || e->options->executorch_ops_only);
+    decomposition rewrite = rewrite_of(node->op);
     if (row == NULL && rewrite == NULL)
         nuc_fail(g->cx, NUC_UNSUPPORTED, "%s: %s has no Edge form: replace the operator in the model", g->file,
                  nuc_node_text(g->cx, node));
@@ -341,11 +342,11 @@ enum nuc_op nuc_edge_carrier(struct nuc_context *cx, enum nuc_op op)
     if (nuc_has_formula(NUC_FORMULA_EDGE, op))
         return nuc_formula_carrier(cx, NUC_FORMULA_EDGE, op);
     if (row == NULL)
-        return rewrite_of(op, false) != NULL ? op : NUC_OP_COUNT;
+        return rewrite_of(op) != NULL ? op : NUC_OP_COUNT;
     return row->carrier != NUC_OP_PLACEHOLDER ? row->carrier : NUC_OP_COUNT;
 }
 
 bool nuc_has_edge_form(enum nuc_op op)
 {
-    return nuc_has_formula(NUC_FORMULA_EDGE, op) || rewrite_of(op, false) != NULL;
+    return nuc_has_formula(NUC_FORMULA_EDGE, op) || rewrite_of(op) != NULL;
 }
