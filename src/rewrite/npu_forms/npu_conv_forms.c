@@ -139,55 +139,20 @@ static struct nuc_node *insert_bias(struct nuc_graph *g, const struct nuc_node *
     return nuc_take_parameter(g, bias, "_phases", &meta, data);
 }
 
-/* What all results read: zeros that are not on both sides come in front of the convolution. */
-static struct nuc_node *insert_input(struct nuc_graph *g, struct nuc_node *node, const struct phases p[AXES],
-                                     int64_t padding[AXES])
-{
-    struct nuc_node *value = nuc_operand(g, node, NUC_CONV_INPUT);
-    int64_t pads[2 * AXES] = {0};
-
-    for (int d = 0; d < AXES; d++) {
-        int64_t before = nuc_at_least_0(p[d].before), after = nuc_at_least_0(p[d].after);
-        padding[d] = before < after ? before : after;
-        pads[2 * (AXES - 1 - d)] = before - padding[d];
-        pads[2 * (AXES - 1 - d) + 1] = after - padding[d];
-        value = nuc_insert_part(g, node, value, 2 + (uint32_t)d, nuc_at_least_0(-p[d].before),
-                                p[d].in - nuc_at_least_0(-p[d].after));
-    }
-    return nuc_insert_padded(g, node, value, pads, 2 * AXES);
-}
-
-/* To [N, groups * outputs, stride * h, stride * w]. The NPU permutes six dimensions at once. */
-static struct nuc_node *spread(struct nuc_graph *g, struct nuc_node *node, struct nuc_node *value,
-                               const struct weight_sizes *c, const struct phases p[AXES])
-{
-    int64_t sh = p[HEIGHT].stride, sw = p[WIDTH].stride, h = p[HEIGHT].count, w = p[WIDTH].count;
-    int64_t batch = value->vals[0].sizes[0], outputs = c->groups * c->outputs;
-    const int64_t first[] = {batch, sh, sw, outputs, h, w}, last[] = {batch, outputs, sh, sw, h, w};
-    const int64_t image[] = {batch, outputs, sh * h, sw * w};
-    static const int64_t from_first[] = {0, 3, 4, 1, 5, 2}, from_last[] = {0, 1, 4, 2, 5, 3};
-
-    value = nuc_insert_reshaped(g, node, value, c->apart ? last : first, 6);
-    value = nuc_insert_permuted(g, node, value, c->apart ? from_last : from_first);
-    return nuc_insert_reshaped(g, node, value, image, 4);
-}
-
-static struct nuc_node *insert_phases(struct nuc_graph *g, struct nuc_node *node, const struct weight_sizes *w,
+static struct nuc_node *insert_phases(const struct nuc_support *s, struct nuc_node *node, const struct weight_sizes *w,
                                       const struct phases p[AXES])
 {
-    int64_t padding[AXES];
-    static const int64_t ones[AXES] = {1, 1};
-    struct nuc_node *input = insert_input(g, node, p, padding), *weight = insert_weight(g, node, w, p);
-    struct nuc_node *bias = insert_bias(g, node, w, p[HEIGHT].stride * p[WIDTH].stride);
+    const int64_t before[] = {p[HEIGHT].before, p[WIDTH].before}, after[] = {p[HEIGHT].after, p[WIDTH].after};
+    const int64_t stride[] = {p[HEIGHT].stride, p[WIDTH].stride}, skipped[] = {p[HEIGHT].skipped, p[WIDTH].skipped};
+    struct nuc_node *weight = insert_weight(s->g, node, w, p),
+                    *bias = insert_bias(s->g, node, w, stride[0] * stride[1]);
     struct nuc_node *value =
-        nuc_emit(g, node, NUC_OP_CONV2D, node,
-                 NUC_ARGS(input, weight, bias, nuc_ints_arg(ones, AXES), nuc_ints_arg(padding, AXES),
-                          nuc_ints_arg(ones, AXES), w->apart ? w->groups : 1));
+        nuc_built(s, node, "convolved_phases",
+                  NUC_ARGS(nuc_operand(s->g, node, NUC_CONV_INPUT), weight, bias, nuc_ints_arg(before, AXES),
+                           nuc_ints_arg(after, AXES), w->apart ? w->groups : 1));
 
-    value = spread(g, node, value, w, p);
-    for (uint32_t d = 0; d < AXES; d++)
-        value = nuc_insert_part(g, node, value, 2 + d, p[d].skipped, p[d].skipped + p[d].out);
-    return value;
+    return nuc_built(s, node, "spread_phases",
+                     NUC_ARGS(value, nuc_bool_arg(w->apart), nuc_ints_arg(stride, AXES), nuc_ints_arg(skipped, AXES)));
 }
 
 /* ---- conditions ---- */
@@ -286,7 +251,7 @@ static struct nuc_node *form_phases(const struct nuc_support *s, struct nuc_node
     uint64_t npu = nuc_estimate_product(s->target, (uint64_t)pixels, (uint64_t)meta.sizes[0],
                                         (uint64_t)(meta.sizes[1] * meta.sizes[2] * meta.sizes[3])) +
                    2 * nuc_estimate_move(s->target, (uint64_t)nuc_elements(&node->vals[0]));
-    return npu < transposed_cycles(s, node) ? insert_phases(s->g, node, &c, p) : NULL;
+    return npu < transposed_cycles(s, node) ? insert_phases(s, node, &c, p) : NULL;
 }
 
 /* ---- three dimensions ---- */
@@ -441,7 +406,7 @@ static struct nuc_node *form_phases_on_cpu(const struct nuc_support *s, struct n
     uint64_t cycles = conv_cycles(s, *in, results, kernel, split ? w.groups : 1, w.inputs) + 3 * copy_cycles(s, out);
     if (w.apart)
         cycles += copy_cycles(s, in) + copy_cycles(s, &results);
-    return cycles < transposed_cycles(s, node) ? insert_phases(s->g, node, &w, p) : NULL;
+    return cycles < transposed_cycles(s, node) ? insert_phases(s, node, &w, p) : NULL;
 }
 
 static struct nuc_node *form_depths_on_cpu(const struct nuc_support *s, struct nuc_node *node)

@@ -98,10 +98,6 @@ struct nuc_places nuc_places_of(struct nuc_graph *g, const struct nuc_node *node
 /* One float32 tensor with elements. */
 bool nuc_is_float_value(const struct nuc_node *x);
 
-/* [.., n, ..] as [.., n / length, length, ..]. */
-struct nuc_node *nuc_insert_pieces(struct nuc_graph *g, struct nuc_node *node, struct nuc_node *value, uint32_t dim,
-                                   int64_t length);
-
 /* Whether a value is made by what works on images channels first, perhaps behind functions of each element. */
 bool nuc_is_of_images(const struct nuc_node *value);
 

@@ -183,18 +183,14 @@ static int64_t repeats_of(const struct axis *a)
 
 /* ---- windows ---- */
 
-static struct nuc_node *insert_windows(struct nuc_graph *g, struct nuc_node *node, const struct map *m,
-                                       const struct windows w[AXES])
+static struct nuc_node *insert_windows(const struct nuc_support *s, struct nuc_node *node, const struct windows w[AXES])
 {
     const int64_t kernel[] = {w[HEIGHT].kernel, w[WIDTH].kernel}, stride[] = {w[HEIGHT].stride, w[WIDTH].stride};
-    struct nuc_node *value = nuc_operand(g, node, NUC_SELF);
+    const int64_t offset[] = {w[HEIGHT].offset, w[WIDTH].offset};
 
-    for (uint32_t d = 0; d < AXES; d++) {
-        int64_t end = w[d].offset + (m->axes[d].out - 1) * w[d].stride + w[d].kernel;
-        value = nuc_insert_part(g, node, value, SPATIAL + d, w[d].offset, end);
-    }
-    return nuc_emit(g, node, kernel[HEIGHT] * kernel[WIDTH] == 1 ? NUC_OP_MAX_POOL2D : NUC_OP_AVG_POOL2D, node,
-                    NUC_ARGS(value, nuc_ints_arg(kernel, AXES), nuc_ints_arg(stride, AXES)));
+    return nuc_built(s, node, "equal_windows",
+                     NUC_ARGS(nuc_operand(s->g, node, NUC_SELF), nuc_ints_arg(offset, AXES), nuc_ints_arg(kernel, AXES),
+                              nuc_ints_arg(stride, AXES)));
 }
 
 /* ---- repetitions ---- */
@@ -214,49 +210,15 @@ static int64_t next_factor(int64_t *times)
     return factor;
 }
 
-/* Dimension 1 of [.., pixels, rest] is what a pixel consists of: the rows of an image, or the channels. */
-static struct nuc_node *repeat_pixels(struct nuc_graph *g, struct nuc_node *node, struct nuc_node *value,
-                                      int64_t pixels, int64_t times)
-{
-    const int64_t sizes[] = {pixels, 1, nuc_elements(&value->vals[0]) / pixels};
-
-    return nuc_insert_repeated(g, node, nuc_insert_reshaped(g, node, value, sizes, 3), 1, times);
-}
-
-static struct nuc_node *insert_repeats(struct nuc_graph *g, struct nuc_node *node, const struct map *m)
-{
-    struct nuc_node *value = nuc_operand(g, node, NUC_SELF);
-    int64_t h = repeats_of(&m->axes[HEIGHT]), w = repeats_of(&m->axes[WIDTH]);
-    static const int64_t last[] = {0, 2, 3, 1}, back[] = {0, 3, 1, 2};
-
-    if (m->axes[HEIGHT].in * m->axes[WIDTH].in == 1)
-        return nuc_insert_expanded(g, node, value, node->vals[0].sizes, IMAGE_RANK);
-    while (h % 2 == 0 || w % 2 == 0) {
-        const int64_t *now = value->vals[0].sizes;
-        const int64_t by_h = next_factor(&h), by_w = next_factor(&w);
-        const int64_t sizes[] = {now[SPATIAL] * by_h, now[SPATIAL + 1] * by_w};
-        value = nuc_emit(g, node, NUC_OP_UPSAMPLE_NEAREST, node, NUC_ARGS(value, nuc_ints_arg(sizes, 2)));
-        value->args[NUC_ARG(UPSAMPLE_NEAREST, scale_factors)].given = true;
-    }
-    if (h == 1 && w == 1)
-        return value;
-    const int64_t *now = value->vals[0].sizes, height = now[SPATIAL], width = now[SPATIAL + 1];
-    const int64_t sizes[] = {m->batch, height * h, width * w, m->channels};
-    value = nuc_insert_permuted(g, node, value, last);
-    value = repeat_pixels(g, node, value, m->batch * height, h);
-    value = repeat_pixels(g, node, value, m->batch * height * h * width, w);
-    return nuc_insert_permuted(g, node, nuc_insert_reshaped(g, node, value, sizes, IMAGE_RANK), back);
-}
-
 /* ---- products ---- */
 
-static struct nuc_node *multiply(struct nuc_graph *g, struct nuc_node *node, struct nuc_node *value,
-                                 const float *matrix, int64_t in, int64_t out)
+/* The kernel of one pixel. */
+static struct nuc_node *insert_matrix(struct nuc_graph *g, struct nuc_node *node, const float *matrix, int64_t in,
+                                      int64_t out)
 {
     const int64_t sizes[] = {out, in, 1, 1};
-    struct nuc_node *weight = nuc_insert_floats(g, node, matrix, sizes, 4);
 
-    return nuc_emit(g, node, NUC_OP_CONV2D, node, NUC_ARGS(value, weight));
+    return nuc_insert_floats(g, node, matrix, sizes, 4);
 }
 
 /* The axis that grows less is first: the image between has fewer pixels. */
@@ -316,73 +278,37 @@ static const float *with_negative(struct nuc_graph *g, const struct axis *a, boo
     return both;
 }
 
-/* [1, C, H, W] as [2, C / 2, H, W], or the other way round. */
-static struct nuc_node *as_batch_of(struct nuc_graph *g, struct nuc_node *node, struct nuc_node *value, int64_t batch)
+/* One axis after the other, but for one that stays. */
+static struct nuc_node *insert_axes(const struct nuc_support *s, struct nuc_node *node, const struct map *m, bool parts)
 {
-    struct nuc_meta m = value->vals[0];
+    const int first = first_axis(m);
+    const struct axis *a = &m->axes[first], *b = &m->axes[1 - first];
+    struct nuc_node *x = nuc_operand(s->g, node, NUC_SELF), *one = NULL, *other = NULL;
 
-    m.sizes[1] = m.sizes[0] * m.sizes[1] / batch;
-    m.sizes[0] = batch;
-    return nuc_insert_reshaped(g, node, value, m.sizes, IMAGE_RANK);
-}
-
-/* The axes in the order `to` of a value that has them in the order `from`. */
-static struct nuc_node *in_order(struct nuc_graph *g, struct nuc_node *node, struct nuc_node *value, int64_t *from,
-                                 const int64_t *to)
-{
-    int64_t dims[IMAGE_RANK];
-
-    for (int i = 0; i < IMAGE_RANK; i++) {
-        for (int k = 0; k < IMAGE_RANK; k++)
-            dims[i] = from[k] == to[i] ? k : dims[i];
+    if (parts) {
+        one = insert_matrix(s->g, node, with_negative(s->g, a, false), a->in, 2 * a->out);
+        other = insert_matrix(s->g, node, with_negative(s->g, b, true), 2 * b->in, b->out);
+        return nuc_built(s, node, "axes_in_parts", NUC_ARGS(x, first, one, other));
     }
-    memcpy(from, to, sizeof dims);
-    return nuc_insert_permuted(g, node, value, dims);
+    if (!stays(a))
+        one = insert_matrix(s->g, node, a->matrix, a->in, a->out);
+    if (!stays(b))
+        other = insert_matrix(s->g, node, b->matrix, b->in, b->out);
+    return nuc_built(s, node, "axes_in_turn", NUC_ARGS(x, first, one, other));
 }
 
-static struct nuc_node *insert_axes(struct nuc_graph *g, struct nuc_node *node, const struct map *m, bool parts)
-{
-    struct nuc_node *value = nuc_operand(g, node, NUC_SELF);
-    static const int64_t image[IMAGE_RANK] = {BATCH, CHANNELS, SPATIAL + HEIGHT, SPATIAL + WIDTH};
-    int64_t order[IMAGE_RANK];
-
-    memcpy(order, image, sizeof order);
-    for (int i = 0; i < AXES; i++) {
-        int d = i == 0 ? first_axis(m) : 1 - first_axis(m);
-        const struct axis *a = &m->axes[d];
-        const int64_t pixels[IMAGE_RANK] = {BATCH, SPATIAL + d, CHANNELS, SPATIAL + 1 - d};
-        if (stays(a))
-            continue;
-        value = in_order(g, node, value, order, pixels);
-        if (!parts) {
-            value = multiply(g, node, value, a->matrix, a->in, a->out);
-        } else if (i == 0) {
-            value = multiply(g, node, value, with_negative(g, a, false), a->in, 2 * a->out);
-            value = nuc_emit(g, node, NUC_OP_RELU, node, NUC_ARGS(value));
-            value = as_batch_of(g, node, value, 2);
-        } else {
-            value = as_batch_of(g, node, value, 1);
-            value = multiply(g, node, value, with_negative(g, a, true), 2 * a->in, a->out);
-        }
-    }
-    return in_order(g, node, value, order, image);
-}
-
-static struct nuc_node *insert_image(struct nuc_graph *g, struct nuc_node *node, const struct map *m)
+static struct nuc_node *insert_image(const struct nuc_support *s, struct nuc_node *node, const struct map *m)
 {
     const struct axis *h = &m->axes[HEIGHT], *w = &m->axes[WIDTH];
     int64_t in = h->in * w->in, out = h->out * w->out;
-    const int64_t rows[] = {m->batch, m->channels, in, 1};
-    static const int64_t swap[] = {0, 2, 1, 3};
-    float *matrix = nuc_alloc_array(g->cx, (size_t)(in * out), sizeof *matrix);
+    float *matrix = nuc_alloc_array(s->g->cx, (size_t)(in * out), sizeof *matrix);
 
     for (int64_t o = 0; o < out; o++) {
         for (int64_t i = 0; i < in; i++)
             matrix[o * in + i] = h->matrix[o / w->out * h->in + i / w->in] * w->matrix[o % w->out * w->in + i % w->in];
     }
-    struct nuc_node *value = nuc_insert_reshaped(g, node, nuc_operand(g, node, NUC_SELF), rows, IMAGE_RANK);
-    value = multiply(g, node, nuc_insert_permuted(g, node, value, swap), matrix, in, out);
-    return nuc_insert_reshaped(g, node, nuc_insert_permuted(g, node, value, swap), node->vals[0].sizes, IMAGE_RANK);
+    return nuc_built(s, node, "whole_image",
+                     NUC_ARGS(nuc_operand(s->g, node, NUC_SELF), insert_matrix(s->g, node, matrix, in, out)));
 }
 
 /* ---- cycles ---- */
@@ -483,7 +409,7 @@ static struct nuc_node *form_means(const struct nuc_support *s, struct nuc_node 
     int64_t parts = takes_parts(&m, nuc_arg_node(node, NUC_SELF)) ? 2 : 1;
     return fits(s, h->in * parts) && fits(s, w->in * parts) &&
                    cycles_of_axes(s, &m, parts) < cycles_of_sums(s, node) + move_cycles(s, &m, h->out, w->out)
-               ? insert_axes(s->g, node, &m, parts == 2)
+               ? insert_axes(s, node, &m, parts == 2)
                : NULL;
 }
 
@@ -516,7 +442,7 @@ static struct nuc_node *form_resampling(const struct nuc_support *s, struct nuc_
     for (int d = 0; d < AXES; d++)
         fit = fit && of[d].kernel <= s->target->max_window && of[d].stride <= s->target->max_window;
     if (fit)
-        return insert_windows(s->g, node, &m, of);
+        return insert_windows(s, node, of);
     int64_t parts = takes_parts(&m, nuc_arg_node(node, NUC_SELF)) ? 2 : 1;
     uint64_t repeats = UINT64_MAX, axes = UINT64_MAX, image = UINT64_MAX, cpu = cycles_of_cpu(s, node, has_windows);
     if (repeats_of(h) > 0 && repeats_of(w) > 0)
@@ -526,10 +452,11 @@ static struct nuc_node *form_resampling(const struct nuc_support *s, struct nuc_
     if (fits(s, h->in * w->in) && h->out * w->out <= MAX_IMAGE_WEIGHTS / (h->in * w->in))
         image = cycles_of_image(s, &m);
     if (repeats < cpu && repeats <= axes && repeats <= image)
-        return insert_repeats(s->g, node, &m);
+        return nuc_built(s, node, "repeated_pixels",
+                         NUC_ARGS(nuc_operand(s->g, node, NUC_SELF), repeats_of(h), repeats_of(w)));
     if (axes < cpu && axes <= image)
-        return insert_axes(s->g, node, &m, parts == 2);
-    return image < cpu ? insert_image(s->g, node, &m) : NULL;
+        return insert_axes(s, node, &m, parts == 2);
+    return image < cpu ? insert_image(s, node, &m) : NULL;
 }
 
 const struct nuc_npu_form nuc_linear_map_forms[] = {

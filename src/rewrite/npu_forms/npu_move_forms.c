@@ -68,20 +68,6 @@ static bool is_real(const struct nuc_node *node)
     return in->dtype == NUC_F32 && nuc_elements(in) > 0 && node->n_vals > 0 && nuc_elements(&node->vals[0]) > 0;
 }
 
-/* The value `times` times behind itself: twice what there is, and in the end what is missing. */
-static struct nuc_node *insert_times(struct nuc_graph *g, struct nuc_node *node, struct nuc_node *value, uint32_t dim,
-                                     int64_t times)
-{
-    int64_t size = value->vals[0].sizes[dim] * times;
-
-    while (value->vals[0].sizes[dim] < size) {
-        int64_t own = value->vals[0].sizes[dim], missing = size - own;
-        struct nuc_node *parts[2] = {value, nuc_insert_part(g, node, value, dim, 0, missing < own ? missing : own)};
-        value = nuc_insert_cat(g, node, parts, 2, dim);
-    }
-    return value;
-}
-
 static uint64_t calls_of_times(int64_t times)
 {
     uint64_t calls = 0;
@@ -134,7 +120,7 @@ static struct nuc_node *form_fewer_copies(const struct nuc_support *s, struct nu
         (count <= 3 && !(expands && (count > 2 || is_expansion(value)))))
         return NULL;
     if (!expands)
-        return insert_times(s->g, node, value, (uint32_t)nuc_dim(node, NUC_ARG(CAT, dim), 0, m->rank), count);
+        return nuc_built(s, node, "times_over", NUC_ARGS(value, nuc_dim(node, NUC_ARG(CAT, dim), 0, m->rank), count));
     while (is_expansion(value))
         value = copied(value);
     return nuc_insert_expanded(s->g, node, value, m->sizes, m->rank);
@@ -279,12 +265,8 @@ static struct nuc_node *form_bent_pad(const struct nuc_support *s, struct nuc_no
     }
     pads[at] = b.before;
     pads[at + 1] = b.after;
-    struct nuc_node *pad = nuc_insert(g, node, NUC_OP_PAD, node);
-    nuc_set_arg_node(pad, g, NUC_SELF, value);
-    nuc_set_arg_ints(pad, g, NUC_ARG(PAD, pad), pads, count);
-    nuc_set_arg_string(pad, NUC_ARG(PAD, mode), b.mode);
-    nuc_infer_shape(g, pad);
-    return pad;
+    const struct nuc_arg mode = {.kind = NUC_ARG_STRING, .u.string = b.mode};
+    return nuc_emit(g, node, NUC_OP_PAD, node, NUC_ARGS(value, nuc_ints_arg(pads, count), mode));
 }
 
 static struct nuc_node *form_runs(const struct nuc_support *s, struct nuc_node *node)
@@ -321,6 +303,21 @@ static struct nuc_node *form_flip(const struct nuc_support *s, struct nuc_node *
 
 /* ---- slice_scatter ---- */
 
+/* [.., n, ..] as [.., n / length, length, ..]. */
+static struct nuc_node *insert_pieces(struct nuc_graph *g, struct nuc_node *node, struct nuc_node *value, uint32_t dim,
+                                      int64_t length)
+{
+    struct nuc_meta m = value->vals[0];
+    int64_t pieces[NUC_MAX_RANK];
+
+    memcpy(pieces, m.sizes, dim * sizeof *pieces);
+    pieces[dim] = m.sizes[dim] / length;
+    pieces[dim + 1] = length;
+    for (uint32_t d = dim + 1; d < m.rank; d++)
+        pieces[d + 1] = m.sizes[d];
+    return nuc_insert_reshaped(g, node, value, pieces, m.rank + 1u);
+}
+
 /* A value in pieces as a whole again. */
 static struct nuc_node *insert_whole(struct nuc_graph *g, struct nuc_node *node, struct nuc_node *pieces, uint32_t dim)
 {
@@ -348,8 +345,8 @@ static struct nuc_node *insert_with_step(struct nuc_graph *g, struct nuc_node *n
     }
     int64_t begin = start < size - total ? start : size - total;
     struct nuc_node *pieces = nuc_insert_part(g, node, into, dim, begin, begin + total);
-    pieces = nuc_insert_pieces(g, node, pieces, dim, step);
-    src = nuc_insert_pieces(g, node, src, dim, 1);
+    pieces = insert_pieces(g, node, pieces, dim, step);
+    src = insert_pieces(g, node, src, dim, 1);
     pieces = insert_whole(g, node, nuc_insert_written(g, node, pieces, dim + 1, start - begin, src), dim);
     return nuc_insert_written(g, node, into, dim, begin, pieces);
 }
@@ -467,8 +464,7 @@ static struct nuc_node *form_constant_zeros(const struct nuc_support *s, struct 
 /* Windows next to each other are pieces; of others each place is a slice. */
 static struct nuc_node *form_joined_windows(const struct nuc_support *s, struct nuc_node *node)
 {
-    struct nuc_graph *g = s->g;
-    struct nuc_node *value = nuc_operand(g, node, NUC_SELF);
+    struct nuc_node *value = nuc_operand(s->g, node, NUC_SELF);
     const uint32_t rank = node->vals[0].rank;
     int64_t size = nuc_integer(node, NUC_ARG(UNFOLD, size), 1), step = nuc_integer(node, NUC_ARG(UNFOLD, step), 1);
     uint64_t calls = step == size ? 1 : (uint64_t)size * (step > 1 ? 2 : 1);
@@ -476,20 +472,8 @@ static struct nuc_node *form_joined_windows(const struct nuc_support *s, struct 
     if (!is_real(node) || value->vals[0].rank == 0 || size <= 0 || step <= 0 || !nuc_can_view(s, rank) ||
         !gains(s, node, calls, 1))
         return NULL;
-    const uint32_t dim = (uint32_t)nuc_dim(node, NUC_ARG(UNFOLD, dimension), 0, value->vals[0].rank);
-    int64_t sizes[NUC_MAX_RANK], from = (int64_t)dim + 1, to = (int64_t)rank - 1, count = node->vals[0].sizes[dim];
-    if (step == size) {
-        value = nuc_insert_pieces(g, node, nuc_insert_part(g, node, value, dim, 0, count * size), dim, size);
-        return nuc_insert_moved_dims(g, node, value, &from, &to, 1);
-    }
-    struct nuc_node **parts = nuc_alloc_array(g->cx, (size_t)size, sizeof(struct nuc_node *));
-    memcpy(sizes, node->vals[0].sizes, sizeof sizes);
-    sizes[rank - 1] = 1;
-    for (int64_t i = 0; i < size; i++) {
-        parts[i] = nuc_emit(g, node, NUC_OP_SLICE, node, NUC_ARGS(value, dim, i, i + (count - 1) * step + 1, step));
-        parts[i] = nuc_insert_reshaped(g, node, parts[i], sizes, rank);
-    }
-    return nuc_insert_joined(g, node, parts, (uint32_t)size, rank - 1);
+    return nuc_built(s, node, "joined_windows",
+                     NUC_ARGS(value, nuc_dim(node, NUC_ARG(UNFOLD, dimension), 0, value->vals[0].rank), size, step));
 }
 
 /* ---- paddings ---- */
@@ -554,66 +538,11 @@ static bool gains_on_cpu(const struct nuc_support *s, const struct nuc_node *nod
            parts < pairs->count * nuc_kernel_call_cycles(c, &copy);
 }
 
-/* Elements of the input that come before or after it in a dimension; returns how many parts they are. */
-static uint32_t insert_border(struct nuc_graph *g, struct nuc_node *node, struct nuc_node *value, uint32_t dim,
-                              int64_t count, bool after, struct nuc_node **parts)
+static struct nuc_node *insert_joined_pad(const struct nuc_support *s, struct nuc_node *node)
 {
-    int64_t size = value->vals[0].sizes[dim], first = after ? 0 : size - count, edge = after ? size - 1 : 0;
-
-    if (count <= 0)
-        return 0;
-    if (has_mode(node, "circular")) {
-        parts[0] = nuc_insert_part(g, node, value, dim, first, first + count);
-        return 1;
-    }
-    if (!has_mode(node, "reflect")) {
-        parts[0] = insert_times(g, node, nuc_insert_part(g, node, value, dim, edge, edge + 1), dim, count);
-        return 1;
-    }
-    for (int64_t i = 0; i < count; i++) {
-        int64_t place = after ? edge - 1 - i : count - i;
-        parts[i] = nuc_insert_part(g, node, value, dim, place, place + 1);
-    }
-    return (uint32_t)count;
-}
-
-/* Elements of the input that come before and after what is left of it in a dimension. */
-static struct nuc_node *insert_around(struct nuc_graph *g, struct nuc_node *node, struct nuc_node *value, uint32_t dim,
-                                      const int64_t *pair)
-{
-    size_t most = (size_t)(nuc_at_least_0(pair[0]) + nuc_at_least_0(pair[1])) + 1;
-    struct nuc_node **parts = nuc_alloc_array(g->cx, most, sizeof(struct nuc_node *));
-    uint32_t n = insert_border(g, node, value, dim, pair[0], false, parts);
-
-    parts[n++] = value;
-    n += insert_border(g, node, value, dim, pair[1], true, parts + n);
-    return nuc_insert_joined(g, node, parts, n, dim);
-}
-
-static struct nuc_node *insert_joined_pad(struct nuc_graph *g, struct nuc_node *node, const struct nuc_arg *pairs)
-{
-    struct nuc_node *value = nuc_operand(g, node, NUC_SELF);
-    int64_t pads[2 * NUC_MAX_RANK];
-    bool constant = has_mode(node, "constant"), round = has_mode(node, "circular");
-
-    for (uint32_t i = 0; i < pairs->count; i += 2) {
-        const int64_t *pair = &pairs->u.ints[i];
-        uint32_t dim = node->vals[0].rank - 1u - i / 2;
-        int64_t off[2] = {nuc_at_least_0(-pair[0]), nuc_at_least_0(-pair[1])};
-        if (!constant && !round)
-            value = insert_around(g, node, value, dim, pair);
-        value = nuc_insert_part(g, node, value, dim, off[0], value->vals[0].sizes[dim] - off[1]);
-        if (round) /* what is taken off does not come back */
-            value = insert_around(g, node, value, dim, pair);
-        pads[i] = nuc_at_least_0(pair[0]);
-        pads[i + 1] = nuc_at_least_0(pair[1]);
-    }
-    if (!constant)
-        return value;
-    struct nuc_node *padded = nuc_insert_padded(g, node, value, pads, pairs->count);
-    if (padded != value)
-        nuc_copy_arg(g, padded, NUC_ARG(PAD, value), node, NUC_ARG(PAD, value));
-    return padded;
+    return nuc_built(s, node, "joined_pad",
+                     NUC_ARGS(nuc_operand(s->g, node, NUC_SELF), *nuc_arg_at(node, NUC_ARG(PAD, pad)),
+                              *nuc_arg_at(node, NUC_ARG(PAD, mode)), *nuc_arg_at(node, NUC_ARG(PAD, value))));
 }
 
 static struct nuc_node *form_joined_pad(const struct nuc_support *s, struct nuc_node *node)
@@ -627,7 +556,7 @@ static struct nuc_node *form_joined_pad(const struct nuc_support *s, struct nuc_
         joins = joins || pairs->u.ints[i] < 0;
     if (has_mode(node, "circular") || has_mode(node, "replicate"))
         joins = gains_by_parts(s, node, pairs);
-    return joins ? insert_joined_pad(s->g, node, pairs) : NULL;
+    return joins ? insert_joined_pad(s, node) : NULL;
 }
 
 static struct nuc_node *form_joined_pad_on_cpu(const struct nuc_support *s, struct nuc_node *node)
@@ -637,7 +566,7 @@ static struct nuc_node *form_joined_pad_on_cpu(const struct nuc_support *s, stru
     if (!is_real(node) || pairs == NULL || has_mode(node, "constant") ||
         (!has_mode(node, "circular") && !gains_on_cpu(s, node, pairs)))
         return NULL;
-    return insert_joined_pad(s->g, node, pairs);
+    return insert_joined_pad(s, node);
 }
 
 /* ---- copies ---- */

@@ -5,8 +5,6 @@
  */
 #include "rewrite/npu_forms/npu_forms.h"
 
-#include <string.h>
-
 /* What is left of `root` after slices one after the other: `count` elements from `start` on, each `step`-th. */
 struct strided {
     struct nuc_node *root;
@@ -203,53 +201,14 @@ static bool steps_through_pixels(const struct strided *s)
 }
 
 /* The window of one pixel stands where the slice takes one. */
-static struct nuc_node *insert_pooled(struct nuc_graph *g, struct nuc_node *node, struct nuc_node *value,
+static struct nuc_node *insert_pooled(const struct nuc_support *support, struct nuc_node *node, struct nuc_node *value,
                                       const struct strided *s)
 {
-    bool row = s->rank == 3;
     int64_t stride[2] = {1, 1};
-    static const int64_t ones[2] = {1, 1}, zeros[2] = {0, 0};
 
     for (uint32_t d = 2; d < s->rank; d++)
-        stride[row ? 1 : d - 2] = is_stepped(s, d) ? s->step[d] : 1;
-    if (row)
-        value = nuc_insert_with_dim(g, node, NUC_OP_UNSQUEEZE, value, -2);
-    value = nuc_emit(g, node, NUC_OP_MAX_POOL2D, node,
-                     NUC_ARGS(value, nuc_ints_arg(ones, 2), nuc_ints_arg(stride, 2), nuc_ints_arg(zeros, 2)));
-    return row ? nuc_insert_with_dim(g, node, NUC_OP_SQUEEZE_DIM, value, -2) : value;
-}
-
-struct nuc_node *nuc_insert_pieces(struct nuc_graph *g, struct nuc_node *node, struct nuc_node *value, uint32_t dim,
-                                   int64_t length)
-{
-    struct nuc_meta m = value->vals[0];
-    int64_t pieces[NUC_MAX_RANK];
-
-    memcpy(pieces, m.sizes, dim * sizeof *pieces);
-    pieces[dim] = m.sizes[dim] / length;
-    pieces[dim + 1] = length;
-    for (uint32_t d = dim + 1; d < m.rank; d++)
-        pieces[d + 1] = m.sizes[d];
-    return nuc_insert_reshaped(g, node, value, pieces, m.rank + 1u);
-}
-
-/* Pieces as long as the step, of which the same element is taken: they begin as far before it as the end asks for. */
-static struct nuc_node *insert_taken_of_pieces(struct nuc_graph *g, struct nuc_node *node, struct nuc_node *value,
-                                               const struct strided *s, uint32_t dim)
-{
-    struct nuc_meta m = value->vals[0];
-    int64_t total = s->count[dim] * s->step[dim], size = m.sizes[dim], begin = 0;
-    int64_t pads[2 * NUC_MAX_RANK] = {0};
-
-    if (size > total)
-        begin = s->start[dim] < size - total ? s->start[dim] : size - total;
-    pads[2 * (m.rank - 1u - dim) + 1] = total > size ? total - size : 0;
-    value = nuc_insert_padded(g, node, value, pads, 2u * m.rank);
-    value = nuc_insert_part(g, node, value, dim, begin, begin + total);
-    value = nuc_insert_pieces(g, node, value, dim, s->step[dim]);
-    value = nuc_insert_part(g, node, value, dim + 1, s->start[dim] - begin, s->start[dim] - begin + 1);
-    m.sizes[dim] = s->count[dim];
-    return nuc_insert_reshaped(g, node, value, m.sizes, m.rank);
+        stride[s->rank == 3 ? 1 : d - 2] = is_stepped(s, d) ? s->step[d] : 1;
+    return nuc_built(support, node, "pooled_pixels", NUC_ARGS(value, nuc_ints_arg(stride, 2)));
 }
 
 static struct nuc_node *form_plain_slices(const struct nuc_support *support, struct nuc_node *node)
@@ -274,10 +233,10 @@ static struct nuc_node *form_plain_slices(const struct nuc_support *support, str
             value = nuc_insert_part(g, node, value, d, s.start[d], last + 1);
     }
     if (pooled)
-        return insert_pooled(g, node, value, &s);
+        return insert_pooled(support, node, value, &s);
     for (uint32_t d = 0; d < s.rank; d++) {
         if (is_stepped(&s, d))
-            value = insert_taken_of_pieces(g, node, value, &s, d);
+            value = nuc_built(support, node, "taken_of_pieces", NUC_ARGS(value, d, s.start[d], s.step[d], s.count[d]));
     }
     return value;
 }
