@@ -6,7 +6,6 @@
 
 static const struct nuc_expansion *const families[] = {
     nuc_matrix_expansions,
-    nuc_einsum_expansions,
     nuc_known_expansions,
 };
 

@@ -25,7 +25,7 @@ struct nuc_expansion {
 };
 
 /* Each ends with a row without an expansion. */
-extern const struct nuc_expansion nuc_matrix_expansions[], nuc_einsum_expansions[], nuc_known_expansions[];
+extern const struct nuc_expansion nuc_matrix_expansions[], nuc_known_expansions[];
 
 /*
  * Replaces `node` by what `expand` builds, which takes its name. Returns the node to go on with: the first of those
@@ -59,6 +59,10 @@ struct nuc_labelled {
  */
 struct nuc_labelled nuc_contract(struct nuc_graph *g, struct nuc_node *node, struct nuc_labelled a,
                                  struct nuc_labelled b, uint64_t kept);
+
+/* Of any number of tensors, as torch.einsum() has it; `path` is of kind NUC_ARG_NONE where there is none. */
+struct nuc_node *nuc_insert_einsum(struct nuc_graph *g, struct nuc_node *node, const char *equation,
+                                   const struct nuc_arg *tensors, const struct nuc_arg *path);
 
 /* The tensor with its dimensions in the order of `labels`. */
 struct nuc_node *nuc_order_labels(struct nuc_graph *g, struct nuc_node *node, struct nuc_labelled x,

@@ -172,7 +172,8 @@ struct nuc_labelled nuc_contract(struct nuc_graph *g, struct nuc_node *node, str
 struct einsum {
     struct nuc_graph *g;
     struct nuc_node *node;
-    const char *at; /* in the equation */
+    const char *equation, *at; /* what is read next of it */
+    const struct nuc_arg *path;
     uint32_t count;
     struct nuc_labelled *operands;
     uint32_t n_ellipsis; /* dimensions an ellipsis stands for, at most */
@@ -193,8 +194,7 @@ static uint8_t label_of(char c)
 
 static _Noreturn void bad_equation(const struct einsum *e)
 {
-    nuc_expand_fail(e->g, e->node, "the equation '%s' does not fit the operands",
-                    nuc_arg_at(e->node, NUC_ARG(EINSUM, equation))->u.string);
+    nuc_expand_fail(e->g, e->node, "the equation '%s' does not fit the operands", e->equation);
 }
 
 /* One operand's letters: letters[i] is a label, or 255 for the ellipsis. Stops at ',', '-' and the end. */
@@ -325,7 +325,7 @@ static void take_diagonals(struct einsum *e, struct nuc_labelled *x)
 /* The next two operands: the path's, else the first two. */
 static void next_pair(const struct einsum *e, uint32_t step, uint32_t *first, uint32_t *second)
 {
-    const struct nuc_arg *path = nuc_arg_at(e->node, NUC_ARG(EINSUM, path));
+    const struct nuc_arg *path = e->path;
 
     *first = 0;
     *second = 1;
@@ -340,7 +340,7 @@ static void next_pair(const struct einsum *e, uint32_t step, uint32_t *first, ui
 
 static void contract_all(struct einsum *e, uint64_t kept)
 {
-    bool has_path = nuc_arg_at(e->node, NUC_ARG(EINSUM, path))->kind == NUC_ARG_INTS;
+    bool has_path = e->path->kind == NUC_ARG_INTS;
 
     for (uint32_t step = 0; e->count > 1; step++) {
         uint32_t first, second;
@@ -360,21 +360,21 @@ static void contract_all(struct einsum *e, uint64_t kept)
     }
 }
 
-static struct nuc_node *expand_einsum(struct nuc_graph *g, struct nuc_node *node)
+struct nuc_node *nuc_insert_einsum(struct nuc_graph *g, struct nuc_node *node, const char *equation,
+                                   const struct nuc_arg *tensors, const struct nuc_arg *path)
 {
-    const struct nuc_arg *equation = nuc_arg_at(node, NUC_ARG(EINSUM, equation));
-    const struct nuc_arg *list = nuc_arg_at(node, NUC_ARG(EINSUM, tensors));
-    struct einsum e = {.g = g, .node = node, .at = equation->u.string, .count = list->count};
+    struct einsum e = {
+        .g = g, .node = node, .equation = equation, .at = equation, .count = tensors->count, .path = path};
 
-    if (equation->kind != NUC_ARG_STRING || list->kind != NUC_ARG_NODES || list->count == 0)
+    if (tensors->kind != NUC_ARG_NODES || tensors->count == 0)
         nuc_expand_fail(g, node, "the equation or the operands are missing");
     e.operands = nuc_alloc_array(g->cx, e.count, sizeof *e.operands);
     for (uint32_t i = 0; i < e.count; i++) {
-        if (list->u.nodes[i] == NULL)
+        if (tensors->u.nodes[i] == NULL)
             nuc_expand_fail(g, node, "an operand is missing");
     }
     for (uint32_t i = 0; i < e.count; i++)
-        e.operands[i] = (struct nuc_labelled){.value = list->u.nodes[i], .rank = list->u.nodes[i]->vals[0].rank};
+        e.operands[i] = (struct nuc_labelled){.value = tensors->u.nodes[i], .rank = tensors->u.nodes[i]->vals[0].rank};
     read_equation(&e);
     for (uint32_t i = 0; i < e.count; i++) {
         /* A dimension of size 1 that others are wider along is not a dimension of this operand. */
@@ -399,8 +399,3 @@ static struct nuc_node *expand_einsum(struct nuc_graph *g, struct nuc_node *node
         bad_equation(&e);
     return nuc_order_labels(g, node, sum, e.output.labels);
 }
-
-const struct nuc_expansion nuc_einsum_expansions[] = {
-    {.op = NUC_OP_EINSUM, .expand = expand_einsum},
-    {.expand = NULL},
-};

@@ -4,10 +4,12 @@
 #include <string.h>
 
 #include "host/numbers.h"
+#include "host/text.h"
 #include "ir/args.h"
 #include "ir/masks.h"
 #include "ir/quant.h"
 #include "npu/layout/orders.h"
+#include "rewrite/expand/expand.h"
 #include "rewrite/formula/term.h"
 #include "rewrite/insert.h"
 #include "rewrite/known.h"
@@ -601,6 +603,27 @@ FUNCTION(resampled)
     return nuc_node_arg(nuc_insert_floats(s->g, s->node, matrix, sizes, 2));
 }
 
+FUNCTION(einstein)
+{
+    if (args[0].kind != NUC_ARG_STRING)
+        nuc_formula_fail(s, "the equation or the operands are missing");
+    return nuc_node_arg(nuc_insert_einsum(s->g, s->node, args[0].u.string, &args[1], &args[2]));
+}
+
+/* The equation of tensors, then of their sum, whose dimensions are numbered. */
+FUNCTION(equation)
+{
+    const uint32_t count = args[3].kind == NUC_ARG_NONE ? 3 : 4;
+    struct nuc_text out = {.cx = s->g->cx};
+
+    for (uint32_t i = 0; i < count; i++) {
+        nuc_text_addf(&out, "%s", i == 0 ? "" : i + 1 == count ? "->" : ",");
+        for (uint32_t k = 0; k < ints(s, &args[i])->count; k++)
+            nuc_text_addf(&out, "%c", 'A' + (int)(args[i].u.ints[k] % 26));
+    }
+    return (struct nuc_arg){.kind = NUC_ARG_STRING, .u.string = nuc_text_string(&out)};
+}
+
 /* Einstein's equation of two tensors that both have another dimension in front, over which it sums. */
 FUNCTION(over_parts)
 {
@@ -844,6 +867,8 @@ const struct nuc_formula_function *nuc_formula_function(const char *name)
          "linear_along(x, dim, matrix): the product with [out, in] along a dimension"},
         {"waves", 5, 5, call_waves, "waves(n, inputs, outputs, factor, kind): the matrix of a Fourier transform"},
         {"resampled", 5, 5, call_resampled, "resampled(m, n, scale, kernel, align): the matrix of a resizing"},
+        {"einstein", 2, 3, call_einstein, "einstein(equation, tensors, path): their sum, as torch.einsum has it"},
+        {"equation", 3, 4, call_equation, "equation(a, b, sum): of tensors whose dimensions are numbered"},
         {"over_parts", 1, 1, call_over_parts, "an equation of einsum that sums over a dimension in front, too"},
         {"moved_dims", 3, 3, call_moved_dims, "moved_dims(x, from, to)"},
         {"compare", 3, 3, call_compare, "compare(x, v, c): x and a number by a comparison that a pattern found"},
