@@ -100,17 +100,6 @@ static bool read_reduction(const struct nuc_node *node, struct reduction *r)
     return true;
 }
 
-static struct nuc_node *insert_input(struct nuc_graph *g, struct nuc_node *node, const struct reduction *r)
-{
-    struct nuc_node *value = nuc_operand(g, node, NUC_SELF);
-    static const int64_t channels_second[] = {0, 3, 2, 1};
-
-    if (r->is_image && !r->is_row)
-        return value;
-    value = nuc_insert_reshaped(g, node, value, r->input, 4);
-    return r->by_channel && !r->is_row ? nuc_insert_permuted(g, node, value, channels_second) : value;
-}
-
 static int64_t channels_of(const struct reduction *r)
 {
     return r->by_channel && !r->is_image ? r->input[3] : r->input[1];
@@ -192,19 +181,6 @@ static bool is_reduction(const struct nuc_support *s, const struct nuc_node *nod
                         : is_quantized(s, origin) && is_made(origin);
 }
 
-/* In one kernel. */
-static struct nuc_node *insert_whole(struct nuc_graph *g, struct nuc_node *node, const struct reduction *r)
-{
-    const int64_t channels = channels_of(r);
-    const int64_t sizes[] = {r->by_channel ? channels : 1, r->by_channel ? 1 : channels, r->kernel[0], r->kernel[1]};
-    struct nuc_meta meta = nuc_meta_make(NUC_F32, sizes, 4);
-    struct nuc_node *input = insert_input(g, node, r);
-
-    return nuc_emit(g, node, NUC_OP_CONV2D, node,
-                    NUC_ARGS(input, nuc_insert_filled(g, node, &meta, r->weight), NULL, NULL, NULL, NULL,
-                             r->by_channel ? channels : 1));
-}
-
 /* ---- sums of more than one kernel has ---- */
 
 /*
@@ -240,39 +216,25 @@ static bool has_parts(const struct nuc_support *s, const struct nuc_node *node, 
            takes_kernel(s->target, part, 1, channels) && (is_sum(node) || (parts + part) * channels <= MAX_WEIGHTS);
 }
 
-/* Of an image the columns, then the rows; else as many values as have a kernel, then the sums of these. */
-static struct nuc_node *insert_in_parts(struct nuc_graph *g, struct nuc_node *node, const struct reduction *r)
-{
-    static const int64_t columns = 3, rest[] = {1, 2}, rows = 1;
-    struct nuc_node *value = nuc_operand(g, node, NUC_SELF);
-
-    if (r->is_image) {
-        value = nuc_insert_sum(g, node, value, &columns, 1, true);
-        value = nuc_insert_sum(g, node, value, r->by_channel ? rest + 1 : rest, r->by_channel ? 1 : 2, true);
-    } else {
-        const int64_t count = r->kernel[0], parts = parts_of(count), part = part_of(count, parts);
-        const int64_t all[] = {r->input[0], count, r->input[3]}, by_part[] = {r->input[0] * parts, part, r->input[3]};
-        const int64_t sums[] = {r->input[0], parts, r->input[3]}, zeros[] = {0, 0, 0, parts * part - count};
-        value = nuc_insert_reshaped(g, node, value, all, 3);
-        if (zeros[3] > 0)
-            value = nuc_insert_padded(g, node, value, zeros, 4);
-        value = nuc_insert_sum(g, node, nuc_insert_reshaped(g, node, value, by_part, 3), &rows, 1, true);
-        value = nuc_insert_sum(g, node, nuc_insert_reshaped(g, node, value, sums, 3), &rows, 1, true);
-    }
-    return is_sum(node) ? value : nuc_insert_with_number(g, node, NUC_OP_MUL, value, r->weight);
-}
-
 static struct nuc_node *form_sum(const struct nuc_support *s, struct nuc_node *node)
 {
+    struct nuc_node *x = nuc_arg_node(node, NUC_SELF);
     struct reduction r;
 
     if (!is_reduction(s, node, &r))
         return NULL;
-    bool fits = takes_kernel(s->target, r.kernel[0], r.kernel[1], channels_of(&r));
-    if (!fits && !has_parts(s, node, &r))
+    const struct nuc_arg sizes = nuc_ints_arg(r.input, r.is_image && !r.is_row ? 0 : 4),
+                         kernel = nuc_ints_arg(r.kernel, 2);
+    const struct nuc_arg weight = is_sum(node) ? nuc_node_arg(NULL) : nuc_float_arg(r.weight);
+    if (takes_kernel(s->target, r.kernel[0], r.kernel[1], channels_of(&r)))
+        return nuc_built(s, node, "summed_by_kernel",
+                         NUC_ARGS(x, sizes, nuc_bool_arg(r.by_channel && !r.is_image), kernel, r.weight,
+                                  nuc_bool_arg(r.by_channel)));
+    if (!has_parts(s, node, &r))
         return NULL;
-    struct nuc_node *value = fits ? insert_whole(s->g, node, &r) : insert_in_parts(s->g, node, &r);
-    return nuc_insert_reshaped(s->g, node, value, node->vals[0].sizes, node->vals[0].rank);
+    return r.is_image
+               ? nuc_built(s, node, "summed_by_rows", NUC_ARGS(x, nuc_bool_arg(r.by_channel), weight))
+               : nuc_built(s, node, "summed_by_parts", NUC_ARGS(x, sizes, r.kernel[0], parts_of(r.kernel[0]), weight));
 }
 
 /* ---- sums of products with constants ---- */
