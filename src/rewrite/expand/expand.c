@@ -4,32 +4,9 @@
 #include "rewrite/passes.h"
 #include "rewrite/to_edge/functionalize.h"
 
-static const struct nuc_expansion *const families[] = {
-    nuc_matrix_expansions,
-    nuc_known_expansions,
-};
-
-static const struct nuc_expansion *row_of(enum nuc_op op)
-{
-    for (size_t i = 0; i < sizeof families / sizeof families[0]; i++) {
-        for (const struct nuc_expansion *row = families[i]; row->expand != NULL; row++) {
-            if (row->op == op)
-                return row;
-        }
-    }
-    return NULL;
-}
-
-static expansion expansion_of(const struct nuc_node *node)
-{
-    const struct nuc_expansion *row = nuc_is_call(node) ? row_of(node->op) : NULL;
-
-    return row != NULL && (row->applies == NULL || row->applies(node)) ? row->expand : NULL;
-}
-
 bool nuc_has_expansion(enum nuc_op op)
 {
-    return row_of(op) != NULL || nuc_has_formula(NUC_FORMULA_EXPAND, op);
+    return nuc_has_formula(NUC_FORMULA_EXPAND, op);
 }
 
 /* ---- the stage ---- */
@@ -60,34 +37,23 @@ struct nuc_node *nuc_replace_expanded(struct nuc_graph *g, struct nuc_node *node
     return before == NULL ? g->first : before->next;
 }
 
-struct nuc_node *nuc_expand_node(struct nuc_graph *g, struct nuc_node *node, expansion expand)
-{
-    struct nuc_node *before = node->prev;
-    uint32_t old_ids = g->next_id;
-
-    node->in_place = false;
-    return nuc_replace_expanded(g, node, before, old_ids, expand(g, node));
-}
-
-/* Returns whether there was one that `applies` to and that has an expansion. */
+/* Returns whether there was one that `applies` to and that a formula stands for. */
 static bool expand_all(struct nuc_graph *g, struct nuc_formulas *formulas, bool (*applies)(const struct nuc_node *node))
 {
     bool changed = false;
 
-    for (struct nuc_node *n = g->first, *before; n != NULL;) {
-        if (!nuc_is_call(n) || !applies(n)) {
+    for (struct nuc_node *n = g->first; n != NULL;) {
+        const struct nuc_formula_row *row =
+            nuc_is_call(n) && applies(n) ? nuc_formula_of(formulas, NUC_FORMULA_EXPAND, g, n) : NULL;
+        struct nuc_node *before = n->prev;
+        uint32_t old_ids = g->next_id;
+        if (row == NULL) {
             n = n->next;
             continue;
         }
-        const struct nuc_formula_row *row = nuc_formula_of(formulas, NUC_FORMULA_EXPAND, g, n);
-        expansion expand = row != NULL ? NULL : expansion_of(n);
-        uint32_t old_ids = g->next_id;
-        changed = changed || row != NULL || expand != NULL;
-        before = n->prev;
-        n->in_place = n->in_place && row == NULL;
-        n = row != NULL      ? nuc_replace_expanded(g, n, before, old_ids, nuc_formula_build(formulas, row, g, n))
-            : expand != NULL ? nuc_expand_node(g, n, expand)
-                             : n->next;
+        changed = true;
+        n->in_place = false;
+        n = nuc_replace_expanded(g, n, before, old_ids, nuc_formula_build(formulas, row, g, n));
     }
     return changed;
 }

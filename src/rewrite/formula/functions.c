@@ -311,6 +311,20 @@ FUNCTION(folded)
         data == NULL ? x : nuc_add_constant(s->g, nuc_format(s->g->cx, "%s_constant", s->node->name), &m, data));
 }
 
+/* The bytes of a constant as those of another type and sizes; those of a computed value cannot be read so. */
+FUNCTION(bytes_as)
+{
+    struct nuc_node *x = tensor(s, &args[0]);
+    const struct nuc_meta *like = meta(s, &args[1]);
+    const struct nuc_meta m = nuc_meta_make(like->dtype, like->sizes, like->rank);
+    const void *bytes = nuc_known_value(s->g, x);
+
+    if (bytes == NULL || nuc_bytes(&x->vals[0]) != nuc_bytes(&m))
+        nuc_formula_fail(s, "takes the bytes of %s for %s: use to() to convert values",
+                         nuc_dtype_name(x->vals[0].dtype), nuc_dtype_name(m.dtype));
+    return nuc_node_arg(nuc_add_constant(s->g, nuc_format(s->g->cx, "%s_constant", s->node->name), &m, bytes));
+}
+
 /* The number in a constant of one element. */
 FUNCTION(element_value)
 {
@@ -467,6 +481,60 @@ FUNCTION(ranks)
         values[i] = before > 0 ? before - 1 : 0;
     }
     return result;
+}
+
+/* Each place as often as the list says, or its only number: [0, 1, 1] of [1, 2]. */
+FUNCTION(places_times)
+{
+    const struct nuc_arg *times = ints(s, &args[0]);
+    const int64_t n = whole(s, &args[1]), wanted = whole(s, &args[2]);
+    int64_t *places, count = 0;
+    struct nuc_arg out = new_list(s, (uint32_t)wanted, &places);
+
+    if (times->count != n && times->count != 1)
+        nuc_formula_fail(s, "%lld numbers of repetitions for %lld elements", (long long)times->count, (long long)n);
+    for (int64_t i = 0; i < n; i++) {
+        for (int64_t k = 0; k < times->u.ints[times->count == 1 ? 0 : i]; k++, count++) {
+            if (count < wanted)
+                places[count] = i;
+        }
+    }
+    if (count != wanted)
+        nuc_formula_fail(s, "the archive states %lld elements, the repetitions make %lld", (long long)wanted,
+                         (long long)count);
+    return out;
+}
+
+/* Indices of the next choice of `r` out of `n`; false after the last one. */
+static bool next_choice(int64_t *choice, int64_t r, int64_t n, bool repeats)
+{
+    for (int64_t i = r; i > 0; i--) {
+        int64_t last = repeats ? n - 1 : n - 1 - (r - i);
+        if (choice[i - 1] >= last)
+            continue;
+        choice[i - 1]++;
+        for (int64_t k = i; k < r; k++)
+            choice[k] = repeats ? choice[k - 1] : choice[k - 1] + 1;
+        return true;
+    }
+    return false;
+}
+
+FUNCTION(choices)
+{
+    const int64_t n = whole(s, &args[0]), r = whole(s, &args[1]), wanted = whole(s, &args[3]);
+    const bool repeats = args[2].u.b;
+    int64_t *places, *choice = nuc_alloc_array(s->g->cx, (size_t)r, sizeof *choice);
+    struct nuc_arg out = new_list(s, (uint32_t)wanted, &places);
+
+    out.count = 0;
+    for (int64_t i = 0; i < r && !repeats; i++)
+        choice[i] = i;
+    for (bool more = repeats ? n > 0 : n >= r; more && out.count + r <= wanted; out.count += (uint32_t)r) {
+        memcpy(places + out.count, choice, (size_t)r * sizeof *choice);
+        more = next_choice(choice, r, n, repeats);
+    }
+    return out;
 }
 
 /* ---- constants of the graph ---- */
@@ -744,6 +812,42 @@ FUNCTION(transposed)
     return nuc_node_arg(nuc_insert_permuted(s->g, s->node, x, dims));
 }
 
+/* The matrices of a batch, in an order of batches of its own. */
+static bool keeps_matrices(const struct nuc_node *node)
+{
+    const struct nuc_meta *in = nuc_input_meta(node, NUC_SELF), *out = &node->vals[0];
+
+    return (node->op == NUC_OP_EXPAND || node->op == NUC_OP_VIEW) && in != NULL && in->rank >= 2 && out->rank > 2 &&
+           in->sizes[in->rank - 1] == out->sizes[out->rank - 1] && in->sizes[in->rank - 2] == out->sizes[out->rank - 2];
+}
+
+/* The parameter [out, in] of which a matrix, or each of a batch, is the transposed view; none: it is something else. */
+FUNCTION(layer_weight)
+{
+    const struct nuc_node *x = tensor(s, &args[0]);
+
+    while (keeps_matrices(x) || (x->op == NUC_OP_VIEW && nuc_same_sizes(&x->vals[0], nuc_input_meta(x, NUC_SELF))))
+        x = nuc_arg_node(x, NUC_SELF);
+    struct nuc_node *weight =
+        x->op == NUC_OP_T || x->op == NUC_OP_TRANSPOSE || x->op == NUC_OP_PERMUTE ? nuc_arg_node(x, NUC_SELF) : NULL;
+    const struct nuc_arg *dims = x->op == NUC_OP_PERMUTE ? nuc_arg_at(x, NUC_ARG(PERMUTE, dims)) : NULL;
+    bool is_turned = weight != NULL && weight->vals[0].rank == 2 && nuc_is_static(weight) && x->vals[0].rank == 2 &&
+                     x->vals[0].sizes[0] == weight->vals[0].sizes[1] &&
+                     (dims != NULL ? dims->count == 2 && nuc_positive_dim(dims->u.ints[0], 2) == 1
+                                   : x->op == NUC_OP_T || nuc_dim(x, NUC_ARG(TRANSPOSE, dim0), 0, 2) !=
+                                                              nuc_dim(x, NUC_ARG(TRANSPOSE, dim1), 1, 2));
+    return nuc_node_arg(is_turned ? weight : NULL);
+}
+
+/* What was flattened to rows of k elements; another value as it is. */
+FUNCTION(unflattened)
+{
+    const struct nuc_node *x = tensor(s, &args[0]);
+    const struct nuc_meta *m = x->op == NUC_OP_VIEW ? nuc_input_meta(x, NUC_SELF) : NULL;
+
+    return m != NULL && m->rank > 2 && m->sizes[m->rank - 1] == whole(s, &args[1]) ? x->args[NUC_SELF] : args[0];
+}
+
 FUNCTION(expand)
 {
     const struct nuc_arg *sizes = ints(s, &args[1]);
@@ -833,6 +937,7 @@ const struct nuc_formula_function *nuc_formula_function(const char *name)
         {"finite", 1, 1, call_finite, "whether zero times a tensor is zero"},
         {"stays_float", 1, 1, call_stays_float, "whether what reads a tensor computes floats, up to the next layers"},
         {"known", 1, 1, call_known, "elements of a constant of ints, or none"},
+        {"bytes_as", 2, 2, call_bytes_as, "bytes_as(x, y): a constant's bytes in type and sizes of y"},
         {"element_value", 1, 1, call_element_value, "the number in a constant of one element"},
         {"folded", 1, 1, call_folded, "a constant, where a tensor is computed of constants alone"},
         {"quantized", 1, 1, call_quantized, "whether a tensor is read from integers that stand for it"},
@@ -847,6 +952,8 @@ const struct nuc_formula_function *nuc_formula_function(const char *name)
         {"greatest", 1, 1, call_greatest, "of the elements of a list"},
         {"product", 1, 1, call_product, "of the elements of a list"},
         {"ranks", 1, 1, call_ranks, "of the elements of a list that are not 0, among each other"},
+        {"places_times", 3, 3, call_places_times, "places_times(list, n, count): each place as often as the list says"},
+        {"choices", 4, 4, call_choices, "choices(n, r, repeats, count): places of r elements of n, again and again"},
         {"number", 2, 2, call_number, "number(v, type): a constant without dimensions"},
         {"numbers", 2, 3, call_numbers, "numbers(list, sizes, type): a constant"},
         {"filled_as", 2, 2, call_filled_as, "filled_as(x, v): a constant of sizes, type and dim order of x"},
@@ -859,6 +966,8 @@ const struct nuc_formula_function *nuc_formula_function(const char *name)
         {"in_order_of", 2, 2, call_in_order_of, "in_order_of(x, y): channels last where y is; none: contiguous"},
         {"permute", 2, 2, call_permute, "permute(x, dims): x itself where they are in order"},
         {"transposed", 1, 1, call_transposed, "a matrix or several, [.., m, n], as [.., n, m]"},
+        {"layer_weight", 1, 1, call_layer_weight, "the parameter that a matrix is the transposed view of, or none"},
+        {"unflattened", 2, 2, call_unflattened, "unflattened(x, k): what was flattened to rows of k elements"},
         {"expand", 2, 2, call_expand, "expand(x, sizes): x itself where it has the sizes"},
         {"part", 4, 4, call_part, "part(x, dim, start, end): x itself where that is all of it"},
         {"taken", 3, 3, call_taken, "taken(x, dim, places): x itself where they are all in order"},

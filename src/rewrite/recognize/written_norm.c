@@ -701,7 +701,10 @@ bool nuc_written_norms(struct nuc_graph *g)
         if (nodes[i]->n_users == 0 || !find(g, nodes[i], &n) ||
             (normalized_dims(&nodes[i]->vals[0], &n.groups) == 0 && n.groups.count != 2))
             continue;
-        nuc_expand_node(g, nodes[i], build);
+        struct nuc_node *before = nodes[i]->prev;
+        uint32_t old_ids = g->next_id;
+        nodes[i]->in_place = false;
+        nuc_replace_expanded(g, nodes[i], before, old_ids, build(g, nodes[i]));
         nuc_remove_dead(g);
         changed = true;
     }
