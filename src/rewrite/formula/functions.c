@@ -207,16 +207,6 @@ FUNCTION(len)
     return nuc_int_arg(args[0].count);
 }
 
-/* Whether a list of tensors has another type than the result. */
-FUNCTION(mixed)
-{
-    for (uint32_t i = 0; i < args[0].count && args[0].kind == NUC_ARG_NODES; i++) {
-        if (args[0].u.nodes[i] != NULL && args[0].u.nodes[i]->vals[0].dtype != s->node->vals[0].dtype)
-            return nuc_bool_arg(true);
-    }
-    return nuc_bool_arg(false);
-}
-
 /* Sizes that the archive states for item i. */
 FUNCTION(stated)
 {
@@ -375,45 +365,6 @@ FUNCTION(axes)
     return list;
 }
 
-FUNCTION(put)
-{
-    const struct nuc_arg *list = ints(s, &args[0]);
-    int64_t *values, at = whole(s, &args[1]);
-    struct nuc_arg out = new_list(s, list->count, &values);
-
-    for (uint32_t i = 0; i < list->count; i++)
-        values[i] = (int64_t)i == at ? whole(s, &args[2]) : list->u.ints[i];
-    return out;
-}
-
-FUNCTION(insert)
-{
-    const struct nuc_arg *list = ints(s, &args[0]);
-    int64_t *values, at = whole(s, &args[1]), value = whole(s, &args[2]);
-    struct nuc_arg out = new_list(s, list->count + 1, &values);
-
-    if (at < 0 || at > (int64_t)list->count)
-        nuc_formula_fail(s, "a list of %u has no place %lld", (unsigned)list->count, (long long)at);
-    for (uint32_t i = 0; i <= list->count; i++)
-        values[i] = (int64_t)i < at ? list->u.ints[i] : (int64_t)i == at ? value : list->u.ints[i - 1];
-    return out;
-}
-
-FUNCTION(remove)
-{
-    const struct nuc_arg *list = ints(s, &args[0]);
-    int64_t *values, at = whole(s, &args[1]);
-    struct nuc_arg out = new_list(s, list->count, &values);
-    uint32_t kept = 0;
-
-    for (uint32_t i = 0; i < list->count; i++) {
-        if ((int64_t)i != at)
-            values[kept++] = list->u.ints[i];
-    }
-    out.count = kept;
-    return out;
-}
-
 /* Elements [from, to) of a list, to its end where `to` is left out. */
 FUNCTION(sub_list)
 {
@@ -448,25 +399,6 @@ FUNCTION(join)
     for (uint32_t i = 0; i < out.count; i++)
         values[i] = i < a->count ? a->u.ints[i] : b->u.ints[i - a->count];
     return out;
-}
-
-FUNCTION(greatest)
-{
-    const struct nuc_arg *list = ints(s, &args[0]);
-    int64_t value = list->count == 0 ? 0 : list->u.ints[0];
-
-    for (uint32_t i = 1; i < list->count; i++)
-        value = list->u.ints[i] > value ? list->u.ints[i] : value;
-    return nuc_int_arg(value);
-}
-
-FUNCTION(product)
-{
-    int64_t value = 1;
-
-    for (uint32_t i = 0; i < ints(s, &args[0])->count; i++)
-        value *= args[0].u.ints[i];
-    return nuc_int_arg(value);
 }
 
 /* Where each element that is not 0 stands among those; of others, one that exists. */
@@ -929,7 +861,6 @@ const struct nuc_formula_function *nuc_formula_function(const char *name)
         {"is_edge", 0, 0, call_is_edge, "whether the graph has operators of the Edge dialect"},
         {"read", 1, 1, call_read, "whether something reads item i of the result"},
         {"len", 1, 1, call_len, "length of a list"},
-        {"mixed", 1, 1, call_mixed, "whether tensors have another type than the result"},
         {"stated", 1, 1, call_stated, "sizes that the archive states for item i"},
         {"same", 2, 2, call_same, "whether two tensors are one value"},
         {"static", 1, 1, call_static, "whether a tensor is a parameter, a buffer or a constant"},
@@ -944,13 +875,8 @@ const struct nuc_formula_function *nuc_formula_function(const char *name)
         {"settled", 2, 3, call_settled, "settled(x, y): x in the integers that y is read from, x itself if it is not"},
         {"axis", 2, 2, call_axis, "axis(dim, x): a dimension of x counted from the front"},
         {"axes", 2, 2, call_axes, "axes(dim, x): dimensions as a list, whatever form the argument has"},
-        {"put", 3, 3, call_put, "put(list, i, value): element i replaced"},
-        {"insert", 3, 3, call_insert, "insert(list, i, value)"},
-        {"remove", 2, 2, call_remove, "remove(list, i)"},
         {"sub_list", 2, 3, call_sub_list, "sub_list(list, from, to)"},
         {"join", 2, 2, call_join, "one list after the other"},
-        {"greatest", 1, 1, call_greatest, "of the elements of a list"},
-        {"product", 1, 1, call_product, "of the elements of a list"},
         {"ranks", 1, 1, call_ranks, "of the elements of a list that are not 0, among each other"},
         {"places_times", 3, 3, call_places_times, "places_times(list, n, count): each place as often as the list says"},
         {"choices", 4, 4, call_choices, "choices(n, r, repeats, count): places of r elements of n, again and again"},
