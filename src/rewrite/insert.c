@@ -100,11 +100,12 @@ struct nuc_node *nuc_insert_floats(struct nuc_graph *g, struct nuc_node *node, c
 struct nuc_node *nuc_insert_view(struct nuc_graph *g, struct nuc_node *node, struct nuc_node *input,
                                  const int64_t *sizes, uint32_t rank)
 {
+    const struct nuc_meta meta = nuc_meta_make(input->vals[0].dtype, sizes, rank);
     struct nuc_node *view = nuc_insert(g, node, NUC_OP_VIEW, node);
 
     nuc_set_arg_node(view, g, NUC_SELF, input);
     nuc_set_arg_ints(view, g, NUC_ARG(VIEW, size), sizes, rank);
-    nuc_set_contiguous_val(g, view, input->vals[0].dtype, sizes, rank);
+    nuc_set_val(g, view, &meta);
     return view;
 }
 

@@ -100,18 +100,6 @@ struct nuc_node *nuc_insert_cat(struct nuc_graph *g, struct nuc_node *before, st
     return nuc_emit(g, before, NUC_OP_CAT, before, NUC_ARGS(nuc_nodes_arg(parts, count), dim));
 }
 
-struct nuc_node *nuc_insert_addmm(struct nuc_graph *g, struct nuc_node *before, struct nuc_node *bias,
-                                  struct nuc_node *a, struct nuc_node *b)
-{
-    return nuc_emit(g, before, NUC_OP_ADDMM, before, NUC_ARGS(bias, a, b));
-}
-
-struct nuc_node *nuc_insert_split(struct nuc_graph *g, struct nuc_node *before, struct nuc_node *input,
-                                  const int64_t *sizes, uint32_t count, int64_t dim)
-{
-    return nuc_emit(g, before, NUC_OP_SPLIT_WITH_SIZES, before, NUC_ARGS(input, nuc_ints_arg(sizes, count), dim));
-}
-
 struct nuc_node *nuc_insert_getitem(struct nuc_graph *g, struct nuc_node *before, struct nuc_node *tuple,
                                     uint32_t index)
 {
@@ -226,14 +214,6 @@ struct nuc_node *nuc_add_parameter(struct nuc_graph *g, const struct nuc_node *l
     const void *own = nuc_is_contiguous(meta) ? nuc_copy(g->cx, data, nuc_bytes(meta)) : data;
 
     return nuc_take_parameter(g, like, suffix, meta, own);
-}
-
-void nuc_set_contiguous_val(struct nuc_graph *g, struct nuc_node *node, enum nuc_dtype dtype, const int64_t *sizes,
-                            uint32_t rank)
-{
-    struct nuc_meta meta = nuc_meta_make(dtype, sizes, rank);
-
-    nuc_set_val(g, node, &meta);
 }
 
 void nuc_count_once(const struct nuc_node *node, const struct nuc_node *value, uint32_t first)

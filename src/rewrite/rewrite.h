@@ -16,13 +16,9 @@ struct nuc_node *nuc_operand(struct nuc_graph *g, const struct nuc_node *node, u
  */
 struct nuc_node *nuc_insert(struct nuc_graph *g, struct nuc_node *before, enum nuc_op op, const struct nuc_node *from);
 
-/* cat(parts, dim), addmm(bias, a, b) and split_with_sizes(input, sizes, dim) in front of `before`. */
+/* cat(parts, dim) in front of `before`. */
 struct nuc_node *nuc_insert_cat(struct nuc_graph *g, struct nuc_node *before, struct nuc_node **parts, uint32_t count,
                                 int64_t dim);
-struct nuc_node *nuc_insert_addmm(struct nuc_graph *g, struct nuc_node *before, struct nuc_node *bias,
-                                  struct nuc_node *a, struct nuc_node *b);
-struct nuc_node *nuc_insert_split(struct nuc_graph *g, struct nuc_node *before, struct nuc_node *input,
-                                  const int64_t *sizes, uint32_t count, int64_t dim);
 
 /* The same with arguments as NUC_ARGS() lists them, and its value inferred. */
 struct nuc_node *nuc_emit(struct nuc_graph *g, struct nuc_node *before, enum nuc_op op, const struct nuc_node *from,
@@ -95,9 +91,5 @@ struct nuc_node *nuc_take_parameter(struct nuc_graph *g, const struct nuc_node *
  * False for another one.
  */
 bool nuc_batch_norm_factors(struct nuc_graph *g, struct nuc_node *norm, float **scales, float **shifts);
-
-/* A tensor [..] of that dtype and those sizes, contiguous, as value of the node. */
-void nuc_set_contiguous_val(struct nuc_graph *g, struct nuc_node *node, enum nuc_dtype dtype, const int64_t *sizes,
-                            uint32_t rank);
 
 #endif

@@ -47,7 +47,8 @@ static void split_input(struct split *s)
     assert(s->groups <= MAX_GROUPS);
     for (uint32_t k = 0; k < s->groups; k++)
         sizes[k] = input->vals[0].sizes[s->channels] / s->groups;
-    struct nuc_node *split = nuc_insert_split(g, s->conv, input, sizes, s->groups, s->channels);
+    struct nuc_node *split = nuc_emit(g, s->conv, NUC_OP_SPLIT_WITH_SIZES, s->conv,
+                                      NUC_ARGS(input, nuc_ints_arg(sizes, s->groups), (int64_t)s->channels));
     for (uint32_t k = 0; k < s->groups; k++)
         before = s->inputs[k] = nuc_insert_getitem(g, before, split, k);
 }

@@ -59,7 +59,8 @@ static bool split_layers(struct nuc_graph *g, struct nuc_node *node, bool as_ref
         int64_t *sizes = nuc_alloc_array(g->cx, r.layers, sizeof *sizes);
         for (uint32_t i = 0; i < r.layers; i++)
             sizes[i] = r.directions;
-        struct nuc_node *split = nuc_insert_split(g, node, r.states[s], sizes, r.layers, 0);
+        struct nuc_node *split =
+            nuc_emit(g, node, NUC_OP_SPLIT_WITH_SIZES, node, NUC_ARGS(r.states[s], nuc_ints_arg(sizes, r.layers), 0));
         for (uint32_t i = 0; i < r.layers; i++)
             layers[s][i] = nuc_insert_getitem(g, node, split, i);
     }

@@ -8,6 +8,7 @@
 #include "host/numbers.h"
 #include "ir/args.h"
 #include "rewrite/expand/expand.h"
+#include "rewrite/formula/formula.h"
 #include "rewrite/known.h"
 #include "rewrite/pass_list.h"
 
@@ -215,29 +216,12 @@ static bool is_linear_resize(const float *matrix, int64_t out, int64_t in, bool 
 }
 
 /* A row or an image resized to these sizes: by whole factors where they are, as the importer has it. */
-static struct nuc_node *insert_resized(struct nuc_graph *g, struct nuc_node *node, enum nuc_op op, struct nuc_node *x,
+static struct nuc_node *insert_resized(struct nuc_graph *g, struct nuc_node *node, bool linear, struct nuc_node *x,
                                        const int64_t *to, bool by_corners)
 {
-    const struct nuc_meta *m = &x->vals[0];
-    const int64_t *from = m->sizes + 2,
-                  image[] = {m->sizes[0], m->sizes[1], m->rank == 3 ? 1 : from[0], from[m->rank - 3]};
-    const int64_t sizes[] = {m->rank == 3 ? 1 : to[2], to[m->rank - 1]};
-    const double factors[] = {(double)(sizes[0] / image[2]), (double)(sizes[1] / image[3])};
-    bool whole = sizes[0] % image[2] == 0 && sizes[1] % image[3] == 0, linear = op == NUC_OP_UPSAMPLE_BILINEAR;
-    uint32_t by = linear ? NUC_ARG(UPSAMPLE_BILINEAR, scale_factors) : NUC_ARG(UPSAMPLE_NEAREST, scale_factors);
-    struct nuc_node *resize = nuc_insert(g, node, op, node);
-
-    nuc_set_arg_node(resize, g, NUC_SELF, nuc_insert_reshaped(g, resize, x, image, 4));
-    resize->args[NUC_ARG(UPSAMPLE_NEAREST, output_size)].given = resize->args[by].given = true; /* one as none */
-    if (linear)
-        nuc_set_arg_bool(resize, NUC_ARG(UPSAMPLE_BILINEAR, align_corners), by_corners);
-    if (whole)
-        resize->args[by] = (struct nuc_arg){
-            .kind = NUC_ARG_FLOATS, .given = true, .count = 2, .u.floats = nuc_copy(g->cx, factors, sizeof factors)};
-    else
-        nuc_set_arg_ints(resize, g, NUC_ARG(UPSAMPLE_NEAREST, output_size), sizes, 2);
-    nuc_infer_shape(g, resize);
-    return nuc_insert_reshaped(g, node, resize, to, m->rank);
+    return nuc_formula_call(
+        nuc_formulas_new(g->cx), g, node, "resized_to",
+        NUC_ARGS(x, nuc_ints_arg(to, x->vals[0].rank), nuc_bool_arg(linear), nuc_bool_arg(by_corners)));
 }
 
 /* The last products, which other sums may be of, too. */
@@ -272,7 +256,7 @@ static struct nuc_node *insert_product(struct nuc_graph *g, struct products *all
     for (int by_corners = 0; in_image && by_corners < 2; by_corners++) {
         if (!is_linear_resize(p->matrix, p->sizes[0], p->sizes[1], by_corners != 0))
             continue;
-        new->value = insert_resized(g, node, NUC_OP_UPSAMPLE_BILINEAR, p->x, to, by_corners != 0);
+        new->value = insert_resized(g, node, true, p->x, to, by_corners != 0);
         return new->value;
     }
     new->value = nuc_insert_along(g, node, p->x, p->dim, nuc_insert_floats(g, node, p->matrix, p->sizes, 2));
@@ -375,7 +359,7 @@ static bool to_nearest(struct nuc_graph *g, struct nuc_node *node)
     }
     if (!repeats)
         return false;
-    nuc_replace_uses(g, node, insert_resized(g, node, NUC_OP_UPSAMPLE_NEAREST, x, to, false), NULL);
+    nuc_replace_uses(g, node, insert_resized(g, node, false, x, to, false), NULL);
     return true;
 }
 
@@ -405,8 +389,7 @@ static bool join_resizes(struct nuc_graph *g, struct nuc_node *second)
     if (between[d] != from[d] || between[other] != to[other] || !has_places_of_sizes(first) ||
         !has_places_of_sizes(second))
         return false;
-    nuc_replace_uses(g, second, insert_resized(g, second, NUC_OP_UPSAMPLE_BILINEAR, x, to, nuc_flag(first, corners)),
-                     NULL);
+    nuc_replace_uses(g, second, insert_resized(g, second, true, x, to, nuc_flag(first, corners)), NULL);
     return true;
 }
 

@@ -212,7 +212,7 @@ static struct nuc_node *to_log_softmax(struct nuc_graph *g, struct nuc_node *nod
 }
 
 /* log(sum of exp(x)) from the greatest on, as torch.logsumexp computes it: exponentials of at most 1. */
-static struct nuc_node *to_shifted_sum(struct nuc_graph *g, struct nuc_node *node)
+static struct nuc_node *to_shifted_sum(struct nuc_graph *g, struct nuc_formulas *formulas, struct nuc_node *node)
 {
     int64_t dims[NUC_MAX_RANK];
     uint32_t mask, count;
@@ -223,13 +223,7 @@ static struct nuc_node *to_shifted_sum(struct nuc_graph *g, struct nuc_node *nod
     count = nuc_list_dims(mask, x->vals[0].rank, dims);
     if (count == 0)
         return NULL;
-    struct nuc_node *greatest =
-        nuc_emit(g, node, NUC_OP_AMAX, node, NUC_ARGS(x, nuc_ints_arg(dims, count), nuc_bool_arg(true)));
-    struct nuc_node *shifted = nuc_insert_binary(g, node, NUC_OP_SUB, x, greatest);
-    struct nuc_node *sum = nuc_insert_sum(g, node, nuc_insert_unary(g, node, NUC_OP_EXP, shifted), dims, count, true);
-    struct nuc_node *log = nuc_insert_unary(g, node, NUC_OP_LOG, sum);
-    struct nuc_node *y = nuc_insert_binary(g, node, NUC_OP_ADD, log, greatest);
-    return nuc_insert_reshaped(g, node, y, node->vals[0].sizes, node->vals[0].rank);
+    return nuc_formula_call(formulas, g, node, "stated_log_of_sum", NUC_ARGS(x, nuc_ints_arg(dims, count)));
 }
 
 /* ---- functions of one value ---- */
@@ -396,7 +390,10 @@ static struct nuc_node *rewritten(struct nuc_graph *g, struct nuc_formulas *form
                                   struct nuc_node *node)
 {
     static struct nuc_node *(*const rules[])(struct nuc_graph * g, struct nuc_node * node) = {
-        to_softmax, to_log_softmax, to_logit, to_logarithm, to_shifted_sum,
+        to_softmax,
+        to_log_softmax,
+        to_logit,
+        to_logarithm,
     };
 
     for (size_t i = 0; use == NUC_PATTERN_WRITTEN && i < sizeof rules / sizeof *rules; i++) {
@@ -404,7 +401,8 @@ static struct nuc_node *rewritten(struct nuc_graph *g, struct nuc_formulas *form
         if (value != NULL)
             return value;
     }
-    return nuc_recognize(formulas, use, g, node);
+    struct nuc_node *sum = use == NUC_PATTERN_WRITTEN ? to_shifted_sum(g, formulas, node) : NULL;
+    return sum != NULL ? sum : nuc_recognize(formulas, use, g, node);
 }
 
 /* From the end: the logarithm of a sum may be a part of a logarithmic softmax. */

@@ -1,6 +1,7 @@
 /* Matrix products of tensors of any rank, as torch's linear and matmul lead them back to mm, addmm and bmm. */
 #include <string.h>
 
+#include "ir/args.h"
 #include "ir/quant.h"
 #include "npu/layout/orders.h"
 #include "rewrite/insert.h"
@@ -154,7 +155,7 @@ static struct nuc_node *insert_dense(struct nuc_graph *g, struct nuc_node *node,
         input = nuc_insert_reshape(g, node, input, rows, 2);
     struct nuc_node *transposed = insert_transposed(g, node, weight);
     struct nuc_node *product = bias == NULL ? nuc_insert_binary(g, node, NUC_OP_MM, input, transposed)
-                                            : nuc_insert_addmm(g, node, bias, input, transposed);
+                                            : nuc_emit(g, node, NUC_OP_ADDMM, node, NUC_ARGS(bias, input, transposed));
     return flat ? product : nuc_insert_view(g, node, product, out.sizes, out.rank);
 }
 
