@@ -415,26 +415,39 @@ FUNCTION(ranks)
     return result;
 }
 
-/* Each place as often as the list says, or its only number: [0, 1, 1] of [1, 2]. */
+/* Each place as often as the list says, or its only number: [0, 1, 1] of [1, 2]. As many as the archive states. */
 FUNCTION(places_times)
 {
     const struct nuc_arg *times = ints(s, &args[0]);
     const int64_t n = whole(s, &args[1]), wanted = whole(s, &args[2]);
-    int64_t *places, count = 0;
-    struct nuc_arg out = new_list(s, (uint32_t)wanted, &places);
+    double made = 0;
 
     if (times->count != n && times->count != 1)
         nuc_formula_fail(s, "%lld numbers of repetitions for %lld elements", (long long)times->count, (long long)n);
-    for (int64_t i = 0; i < n; i++) {
-        for (int64_t k = 0; k < times->u.ints[times->count == 1 ? 0 : i]; k++, count++) {
-            if (count < wanted)
-                places[count] = i;
-        }
+    for (uint32_t i = 0; i < times->count; i++)
+        made += (double)nuc_at_least_0(times->u.ints[i]) * (times->count == 1 ? (double)n : 1);
+    if (!nuc_numbers_equal(made, (double)wanted))
+        nuc_formula_fail(s, "the archive states %lld elements, the repetitions make %.0f", (long long)wanted, made);
+    int64_t *places = nuc_alloc_array(s->g->cx, (size_t)wanted + 1, sizeof *places), count = 0;
+    for (int64_t i = 0; count < wanted; i++) {
+        for (int64_t k = 0; k < times->u.ints[times->count == 1 ? 0 : i]; k++)
+            places[count++] = i;
     }
-    if (count != wanted)
-        nuc_formula_fail(s, "the archive states %lld elements, the repetitions make %lld", (long long)wanted,
-                         (long long)count);
-    return out;
+    return nuc_ints_arg(places, (uint32_t)count);
+}
+
+/* Places from start to end of a dimension of n: outside of it the one at the edge, or the mirror of what is next to it.
+ */
+FUNCTION(bent_places)
+{
+    const int64_t n = whole(s, &args[0]), start = whole(s, &args[1]), count = whole(s, &args[2]) - start;
+    int64_t *places = nuc_alloc_array(s->g->cx, (size_t)count + 1, sizeof *places);
+
+    for (int64_t i = 0; i < count; i++) {
+        int64_t at = i + start, far = at < 0 ? -at : at;
+        places[i] = args[3].u.b ? (far < n ? far : 2 * (n - 1) - far) : at < 0 ? 0 : at < n ? at : n - 1;
+    }
+    return nuc_ints_arg(places, (uint32_t)count);
 }
 
 /* Indices of the next choice of `r` out of `n`; false after the last one. */
@@ -456,10 +469,10 @@ FUNCTION(choices)
 {
     const int64_t n = whole(s, &args[0]), r = whole(s, &args[1]), wanted = whole(s, &args[3]);
     const bool repeats = args[2].u.b;
-    int64_t *places, *choice = nuc_alloc_array(s->g->cx, (size_t)r, sizeof *choice);
-    struct nuc_arg out = new_list(s, (uint32_t)wanted, &places);
+    int64_t *choice = nuc_alloc_array(s->g->cx, (size_t)r, sizeof *choice);
+    int64_t *places = nuc_alloc_array(s->g->cx, (size_t)wanted + 1, sizeof *places);
+    struct nuc_arg out = nuc_ints_arg(places, 0);
 
-    out.count = 0;
     for (int64_t i = 0; i < r && !repeats; i++)
         choice[i] = i;
     for (bool more = repeats ? n > 0 : n >= r; more && out.count + r <= wanted; out.count += (uint32_t)r) {
@@ -879,6 +892,7 @@ const struct nuc_formula_function *nuc_formula_function(const char *name)
         {"join", 2, 2, call_join, "one list after the other"},
         {"ranks", 1, 1, call_ranks, "of the elements of a list that are not 0, among each other"},
         {"places_times", 3, 3, call_places_times, "places_times(list, n, count): each place as often as the list says"},
+        {"bent_places", 4, 4, call_bent_places, "bent_places(n, start, end, mirrors): of what a padding repeats"},
         {"choices", 4, 4, call_choices, "choices(n, r, repeats, count): places of r elements of n, again and again"},
         {"number", 2, 2, call_number, "number(v, type): a constant without dimensions"},
         {"numbers", 2, 3, call_numbers, "numbers(list, sizes, type): a constant"},
