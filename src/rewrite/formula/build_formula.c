@@ -1,8 +1,6 @@
 /* Formulas built in a graph: terms are computed in the order of the text, arguments from left to right. */
 #include <assert.h>
 #include <math.h>
-#include <stdarg.h>
-#include <stdio.h>
 #include <string.h>
 
 #include "host/text.h"
@@ -11,22 +9,6 @@
 #include "rewrite/formula/term.h"
 
 enum { MAX_DEPTH = 128, MAX_ARGS = 24 };
-
-/* ---- messages ---- */
-
-_Noreturn void nuc_formula_fail(const struct nuc_formula_site *s, const char *format, ...)
-{
-    const struct nuc_formula_host *host = s->formulas->host;
-    char what[NUC_MESSAGE_SIZE];
-    va_list args;
-
-    va_start(args, format);
-    vsnprintf(what, sizeof what, format, args);
-    va_end(args);
-    if (host != NULL)
-        host->refuse(host->of, what);
-    nuc_expand_fail(s->g, s->node, "%s", what);
-}
 
 _Noreturn static void does_not_fit(const struct nuc_formula_site *s, const char *name)
 {

@@ -1,11 +1,28 @@
-/* Calls of torch's operators: which overload a call means, and its node. */
+/* Calls of torch's operators: which overload a call means, its node, and what is said of one that has none. */
 #include <math.h>
+#include <stdarg.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "host/numbers.h"
 #include "ir/args.h"
+#include "rewrite/expand/expand.h"
 #include "rewrite/formula/term.h"
 #include "rewrite/insert.h"
+
+_Noreturn void nuc_formula_fail(const struct nuc_formula_site *s, const char *format, ...)
+{
+    const struct nuc_formula_host *host = s->formulas->host;
+    char what[NUC_MESSAGE_SIZE];
+    va_list args;
+
+    va_start(args, format);
+    vsnprintf(what, sizeof what, format, args);
+    va_end(args);
+    if (host != NULL)
+        host->refuse(host->of, what);
+    nuc_expand_fail(s->g, s->node, "%s", what);
+}
 
 /* Overloads differ in their last word: "slice" and "slice.Tensor" name "edge.aten.slice_copy.Tensor". */
 bool nuc_formula_names_op(const char *name, enum nuc_op op, enum nuc_dialect dialect)
