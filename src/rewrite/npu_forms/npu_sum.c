@@ -109,14 +109,15 @@ static int64_t channels_of(const struct reduction *r)
 #define MAX_WEIGHTS ((int64_t)1 << 14)
 #define MAX_SCAN 256
 
+/* What moves or chooses values. */
+static const bool moves[NUC_FAMILY_COUNT] = {
+    [NUC_FAMILY_POOL] = true,    [NUC_FAMILY_RESIZE] = true, [NUC_FAMILY_REDUCE] = true, [NUC_FAMILY_VIEW] = true,
+    [NUC_FAMILY_PERMUTE] = true, [NUC_FAMILY_SLICE] = true,  [NUC_FAMILY_COPY] = true,   [NUC_FAMILY_PAD] = true,
+};
+
 /* What the value, of a concatenation its first one, is made of by operators that only move or choose values. */
 static const struct nuc_node *origin_of(const struct nuc_node *value)
 {
-    static const bool moves[NUC_FAMILY_COUNT] = {
-        [NUC_FAMILY_POOL] = true,    [NUC_FAMILY_RESIZE] = true, [NUC_FAMILY_REDUCE] = true, [NUC_FAMILY_VIEW] = true,
-        [NUC_FAMILY_PERMUTE] = true, [NUC_FAMILY_SLICE] = true,  [NUC_FAMILY_COPY] = true,   [NUC_FAMILY_PAD] = true,
-    };
-
     for (;;) {
         const struct nuc_node *from = NULL;
         struct nuc_cursor at = {0, 0};
@@ -150,11 +151,24 @@ static bool is_quantized(const struct nuc_support *s, const struct nuc_node *ori
 
 /*
  * What a layer makes is far from its mean: values of both signs cancel each other, and of those above 0 few are large.
- * The MEAN of the NPU gives it the steps of the values. An input of the model is what it is.
+ * The MEAN of the NPU gives it the steps of the values. An input of the model is what it is, and most often its mean is
+ * taken off it; a mean that layers read gets steps of its own, too, but for that of a whole image, whose kernel would
+ * be as large.
  */
-static bool is_made(const struct nuc_node *origin)
+static bool wants_own_steps(const struct nuc_node *node, const struct nuc_node *origin, const struct reduction *r)
 {
-    return !nuc_is_placeholder(origin);
+    bool is_for_layers = !(r->is_image && r->by_channel);
+
+    if (!nuc_is_placeholder(origin))
+        return true;
+    for (uint32_t i = 0; i < node->n_users && is_for_layers; i++) {
+        const struct nuc_node *user = node->users[i];
+        while (moves[nuc_op_family(user->op)] && user->n_users == 1)
+            user = user->users[0];
+        const enum nuc_family family = nuc_op_family(user->op);
+        is_for_layers = family == NUC_FAMILY_CONV || family == NUC_FAMILY_MATRIX;
+    }
+    return is_for_layers;
 }
 
 /* Whether the NPU takes a kernel of that size over these channels. */
@@ -178,7 +192,7 @@ static bool is_reduction(const struct nuc_support *s, const struct nuc_node *nod
     const struct nuc_node *origin = origin_of(input);
     /* In the steps of its sum, a function that the NPU is going to have would have hardly any. */
     return is_sum(node) ? is_quantized(s, origin) || nuc_has_npu_function(s, origin)
-                        : is_quantized(s, origin) && is_made(origin);
+                        : is_quantized(s, origin) && wants_own_steps(node, origin, r);
 }
 
 /* ---- sums of more than one kernel has ---- */
