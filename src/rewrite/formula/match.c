@@ -327,6 +327,6 @@ bool nuc_pattern_keeps_sizes(const struct nuc_formula_site *s)
 bool nuc_pattern_fits(struct nuc_formula_site *s, const struct nuc_pattern *p)
 {
     s->count = 0;
-    return nuc_is_real_value(s->node) && match(s, p->pattern, s->node) &&
+    return (nuc_is_real_value(s->node) || s->node->vals[0].dtype == NUC_BOOL) && match(s, p->pattern, s->node) &&
            (p->guard == NULL || nuc_formula_condition(s, p->guard));
 }

@@ -396,7 +396,7 @@ static struct nuc_node *rewritten(struct nuc_graph *g, struct nuc_formulas *form
         to_logarithm,
     };
 
-    for (size_t i = 0; use == NUC_PATTERN_WRITTEN && i < sizeof rules / sizeof *rules; i++) {
+    for (size_t i = 0; use == NUC_PATTERN_WRITTEN && nuc_is_real_value(node) && i < sizeof rules / sizeof *rules; i++) {
         struct nuc_node *value = rules[i](g, node);
         if (value != NULL)
             return value;
@@ -415,8 +415,7 @@ static bool rewrite_all(struct nuc_graph *g, struct nuc_formulas *formulas, enum
     for (uint32_t i = count; i-- > 0;) {
         struct nuc_node *node = nodes[i];
         uint32_t old_ids = g->next_id;
-        struct nuc_node *value =
-            node->n_users > 0 && nuc_is_real_value(node) ? rewritten(g, formulas, use, node) : NULL;
+        struct nuc_node *value = node->n_users > 0 ? rewritten(g, formulas, use, node) : NULL;
         if (value == NULL)
             continue;
         nuc_replace_uses(g, node, value, NULL);
