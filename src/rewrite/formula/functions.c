@@ -542,8 +542,12 @@ FUNCTION(waves)
     float *matrix = nuc_alloc_array(s->g->cx, (size_t)(sizes[0] * sizes[1]), sizeof *matrix);
     for (int64_t k = 0; k < outputs; k++) {
         for (int64_t j = 0; j < inputs; j++) {
-            const double angle = turn * (double)(j * k % n), twice = kind == 4 && j > 0 && 2 * j != n ? 2 : 1;
-            const double c = fabs(factor) * twice * cos(angle), z = fabs(factor) * twice * sin(angle);
+            const int64_t at_turn = j * k % n;
+            const double angle = turn * (double)at_turn, twice = kind == 4 && j > 0 && 2 * j != n ? 2 : 1;
+            /* Zero where it is: of what is real, the angle is that of a negative number or 0, never -pi. */
+            const bool is_real = 2 * at_turn % n == 0, is_imaginary = !is_real && 4 * at_turn % n == 0;
+            const double c = is_imaginary ? 0 : fabs(factor) * twice * cos(angle);
+            const double z = is_real ? 0 : fabs(factor) * twice * sin(angle);
             float *at = matrix + k * sizes[1] + j;
             at[0] = (float)(kind % 2 == 0 ? c : z);
             if (rows == 2)
