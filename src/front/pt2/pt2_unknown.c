@@ -20,8 +20,8 @@ static const struct {
       "cauchy*",  "geometric*", "log_normal*", "random_",    "*_with_noise"}},
     {"gives a tensor whose shape depends on the data, where a program has fixed memory: use a mask or a fixed number "
      "of elements",
-     {"nonzero", "nonzero_numpy", "argwhere", "masked_select", "unique*", "_unique*", "bincount", "histc",
-      "combinations_of_*", "repeat_interleave"}},
+     {"nonzero", "nonzero_numpy", "argwhere", "masked_select", "unique*", "_unique*", "bincount", "combinations_of_*",
+      "repeat_interleave"}},
     {"reads a value of a tensor into Python: let the value stay a tensor",
      {"item", "_local_scalar_dense", "is_nonzero", "equal", "allclose"}},
     {"decomposes or solves matrices, for which no kernel is there: keep it outside of the model",
