@@ -205,7 +205,7 @@ static const char *shape_hint(const struct nuc_array *a, const struct nuc_tensor
         return "; it looks channels-last: move its last axis in front of the others of a sample, whatever the order in "
                "the program's memory";
     if (looks_channels_first(a, t))
-        return "; it looks channels-first: the program takes arrays in the LiteRT model's own order, the channels last";
+        return "; it looks channels-first: move axis 1 behind the others, the model takes its channels last";
     return is_one_sample(a, t) ? "; it is one sample: give it an axis of samples in front" : "";
 }
 

@@ -211,6 +211,9 @@ static void check_sample(const struct nuc_calibration *c, const struct sample *s
         nuc_eval_check(s->refused_by, where);
     if (nuc_is_static(s->not_finite))
         fail_at_constant(c->g, s->not_finite);
+    if (nuc_is_user_input(s->not_finite))
+        nuc_fail(cx, NUC_BAD_INPUT, "%s: input '%s' has a NaN or an infinity%s: leave that sample out, or correct it",
+                 c->g->file, s->not_finite->name, where);
     nuc_fail(cx, NUC_BAD_INPUT, "%s: %s gives a NaN or an infinity%s: check the sample and the model", c->g->file,
              nuc_node_text(cx, s->not_finite), where);
 }

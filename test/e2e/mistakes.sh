@@ -18,6 +18,7 @@ repeat() { head -c "$1" /dev/zero | tr '\000' "\\$2"; }
 
 "$nucleon" compile "$d/digits.pt2" --calibration "$d/calibration.npz" -o p.pte >/dev/null || exit 1
 "$nucleon" compile "$d/digits.pt2" --calibration "$d/calibration.npz" -o cpu.pte --no-delegate >/dev/null || exit 1
+"$nucleon" compile "$root/test/fuzz/corpus/litert/conv2d.tflite" -o litert.pte >/dev/null || exit 1
 "$nucleon" compile "$d/digits.pt2" --calibration "$d/calibration.npz" --accuracy fast --self-test 2 -o b.bpte \
     >/dev/null || exit 1
 head -c 3000 p.pte >cut.pte
@@ -67,6 +68,8 @@ for f in plain y 1 255 few bool half; do repeat 2048 000 | npy data_$f/input.npy
 repeat 8 005 | npy data_y/y.npy '|i1' '(8,)'
 repeat 256 000 | npy one.npy '<f4' '(1, 8, 8)'
 repeat 512 000 | npy last.npy '<f4' '(2, 8, 8, 1)'
+repeat 720 000 | npy first.npy '|i1' '(2, 3, 10, 12)'
+{ repeat 252 000; printf '\000\000\300\177'; } | npy nan.npy '<f4' '(1, 1, 8, 8)'
 printf '\001\002\003\004\005\006\007\012' | npy data_1/label.npy '|i1' '(8,)'
 printf '\001\002\003\377\005\006\007\001' | npy data_255/label.npy '|u1' '(8,)'
 repeat 4 001 | npy data_few/label.npy '|i1' '(4,)'
@@ -245,6 +248,8 @@ done <<'ROWS'
 1 | is no evaluation: give what 'nucleon evaluate --shard  | merge-evaluations "$d/test.npz"
 1 | it is one sample: give it an axis of samples in front | run p.pte --input one.npy
 1 | it looks channels-last: move its last axis in front     | run p.pte --input last.npy
+1 | move axis 1 behind the others, the model takes its      | run litert.pte --input first.npy
+1 | has a NaN or an infinity in calibration sample 0 of    | compile "$d/digits.pt2" --calibration nan.npy -o x.pte
 0 | is bool, so that only 2 of the 10 classes              | evaluate p.pte --dataset data_bool
 0 | array 'y' looks like labels and is not used            | evaluate p.pte --dataset data_y
 0 | --mean, --std and --resize are without effect          | run p.pte -i "$d/test.npz" --mean 0.5 -o out.npz

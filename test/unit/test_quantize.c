@@ -250,8 +250,9 @@ static void convert_bad_values(struct nuc_context *cx, void *arg)
 
 static void bad_values_are_named(void **state)
 {
-    struct bad_values cases[] = {
-        {"4", {1, NAN, 2, 3}, "node 'x'"}, {"4", {-3e38f, 3e38f, 0, 0}, "too wide"}, {"nan", {1, 2, 3, 4}, "node 'w'"}};
+    struct bad_values cases[] = {{"4", {1, NAN, 2, 3}, "input 'x' has"},
+                                 {"4", {-3e38f, 3e38f, 0, 0}, "too wide"},
+                                 {"nan", {1, 2, 3, 4}, "node 'w'"}};
 
     for (size_t i = 0; i < COUNT(cases); i++)
         expect_failure(convert_bad_values, &cases[i], NUC_BAD_INPUT, cases[i].message);
