@@ -479,7 +479,6 @@ static void warn_of_output(const struct nuc_model *m, const struct nuc_output_qu
 {
     struct nuc_context *cx = m->c->cx;
     const char *file = m->graph->file;
-    bool high = m->settings->o.accuracy == NUC_ACCURACY_HIGH;
 
     if (samples_differ && q->samples > 1 && !q->float_varies)
         nuc_warn(
@@ -494,10 +493,10 @@ static void warn_of_output(const struct nuc_model *m, const struct nuc_output_qu
                  file, q->name, q->samples);
     else if (q->sqnr_db < LEAST_DB)
         nuc_warn(cx,
-                 "%s: output '%s' has an SQNR of %.1f dB on %scalibration samples%s: try %smore samples or 'nucleon "
+                 "%s: output '%s' has an SQNR of %.1f dB on %scalibration samples%s: try more samples or 'nucleon "
                  "tune'; 'nucleon evaluate --quantized' shows which node loses",
                  file, q->name, q->sqnr_db, q->highest_db > q->sqnr_db && !(q->sqnr_db > q->lowest_db) ? "some " : "",
-                 q->held_out != 0 ? " held out" : "", high ? "" : "--accuracy high, ");
+                 q->held_out != 0 ? " held out" : "");
 }
 
 /* A network that was trained with a loss that has its own softmax, and then was given another one. */
