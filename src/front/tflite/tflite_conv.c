@@ -515,4 +515,3 @@ void nuc_ti_fully_connected(struct nuc_ti *ti)
     struct nuc_node *linear = nuc_ti_emit(ti, NUC_OP_LINEAR, NUC_ARGS(real, weights, bias));
     nuc_ti_define_viewed(ti, nuc_ti_activate(ti, linear, ti->op->options.fully_connected.activation));
 }
-

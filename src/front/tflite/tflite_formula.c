@@ -306,10 +306,8 @@ static struct nuc_node *add_place(struct nuc_ti *ti)
     place->id = --ti->g->next_id;
     place->source = ti->source;
     if (is_quantized) {
-        const struct nuc_quant quant = {.scale = (double)y->quant.scale[0],
-                                        .zero_point = y->quant.zero_point[0],
-                                        .axis = -1,
-                                        .dtype = y->dtype};
+        const struct nuc_quant quant = {
+            .scale = (double)y->quant.scale[0], .zero_point = y->quant.zero_point[0], .axis = -1, .dtype = y->dtype};
         nuc_set_quant(place, &quant);
         meta.dtype = NUC_F32;
     }

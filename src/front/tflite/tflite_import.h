@@ -28,17 +28,17 @@ struct nuc_ti {
     struct nuc_graph *g;
     struct nuc_node *before;          /* calls are added in front of it; NULL: at the end */
     struct nuc_ti_formulas *formulas; /* those of the model that were read so far */
-    struct nuc_ti_value *values;  /* by tensor */
-    const struct nuc_lt_op *op;   /* under way */
-    bool eight_bit_weights;       /* struct nuc_litert_io */
-    bool *was_uint8;              /* by tensor; NULL: layers need not be exact */
-    struct nuc_ti_state **states; /* of the whole model: those that were named so far (tflite_state.c) */
-    uint32_t subgraph;            /* where the operators are */
-    bool is_first;                /* they run once, before all others */
-    uint32_t depth;               /* of subgraphs that IF and WHILE brought here */
-    uint32_t *n_inlined;          /* their operators and tensors, of the whole model */
-    struct nuc_lt_op current;     /* where it lies, its constants those it reads */
-    uint32_t index;               /* its position */
+    struct nuc_ti_value *values;      /* by tensor */
+    const struct nuc_lt_op *op;       /* under way */
+    bool eight_bit_weights;           /* struct nuc_litert_io */
+    bool *was_uint8;                  /* by tensor; NULL: layers need not be exact */
+    struct nuc_ti_state **states;     /* of the whole model: those that were named so far (tflite_state.c) */
+    uint32_t subgraph;                /* where the operators are */
+    bool is_first;                    /* they run once, before all others */
+    uint32_t depth;                   /* of subgraphs that IF and WHILE brought here */
+    uint32_t *n_inlined;              /* their operators and tensors, of the whole model */
+    struct nuc_lt_op current;         /* where it lies, its constants those it reads */
+    uint32_t index;                   /* its position */
     const struct nuc_source *source;
     /* Of operators that were left out, where obstacles are collected (ir/obstacles.h). */
     uint32_t n_cut;    /* results that became inputs */
@@ -240,8 +240,7 @@ struct nuc_ti_formulas *nuc_ti_new_formulas(struct nuc_context *cx);
 
 /* tflite_conv.c, tflite_math.c, tflite_move.c */
 nuc_ti_importer nuc_ti_conv, nuc_ti_transpose_conv, nuc_ti_average_pool, nuc_ti_l2_pool, nuc_ti_max_pool,
-    nuc_ti_fully_connected, nuc_ti_binary, nuc_ti_add_n, nuc_ti_unary, nuc_ti_reshape,
-    nuc_ti_transpose, nuc_ti_cast;
+    nuc_ti_fully_connected, nuc_ti_binary, nuc_ti_add_n, nuc_ti_unary, nuc_ti_reshape, nuc_ti_transpose, nuc_ti_cast;
 
 /* Custom operators, by their names. */
 nuc_ti_importer nuc_ti_transpose_conv_bias;

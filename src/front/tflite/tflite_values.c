@@ -272,7 +272,8 @@ struct nuc_node *nuc_ti_call(struct nuc_ti *ti, enum nuc_op op, struct nuc_node 
     const char *name = nuc_op_name(op, NUC_ATEN);
     const char *dot = strchr(name, '.');
     const char *own = dot != NULL ? dot + 1 : name;
-    struct nuc_node *node = nuc_add_node(ti->g, ti->before, op, nuc_format(ti->cx, "%.*s", (int)strcspn(own, "."), own));
+    struct nuc_node *node =
+        nuc_add_node(ti->g, ti->before, op, nuc_format(ti->cx, "%.*s", (int)strcspn(own, "."), own));
 
     if (ti->source != NULL) /* an output that is a constant is of no operator */
         node->source = ti->source;

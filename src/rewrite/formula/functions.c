@@ -327,8 +327,8 @@ FUNCTION(element_value)
 }
 
 /*
- * x in the integers that another tensor is read from, as a model rounds it between two operators, in steps so much larger
- * if a factor is given; else x itself.
+ * x in the integers that another tensor is read from, as a model rounds it between two operators, in steps so much
+ * larger if a factor is given; else x itself.
  */
 FUNCTION(settled)
 {
