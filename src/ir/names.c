@@ -127,10 +127,11 @@ static const char *with_suffix(struct nuc_graph *g, const struct nuc_node *node,
 
 #define MAX_SUFFIX 12 /* "_4294967295" */
 
-static const char *claim(struct nuc_graph *g, struct nuc_node *node, const char *wanted, bool lasts)
+/* The name at `base`, or that with a suffix. */
+static const char *claim_at(struct nuc_graph *g, struct nuc_node *node, uint32_t base)
 {
     struct nuc_name_table *t = g->names;
-    uint32_t base = enter(g, wanted, nuc_index_text(wanted), lasts), own = base;
+    uint32_t own = base;
 
     while (t->entries[own].node != NULL) {
         char text[MAX_SUFFIX];
@@ -142,10 +143,15 @@ static const char *claim(struct nuc_graph *g, struct nuc_node *node, const char 
         *--p = '_';
         const char *suffix = p;
         uint32_t hash = nuc_index_characters(t->entries[base].hash, suffix, strlen(suffix));
-        own = enter(g, with_suffix(g, node, wanted, suffix), hash, true);
+        own = enter(g, with_suffix(g, node, t->entries[base].name, suffix), hash, true);
     }
     t->entries[own].node = node;
     return t->entries[own].name;
+}
+
+static const char *claim(struct nuc_graph *g, struct nuc_node *node, const char *wanted, bool lasts)
+{
+    return claim_at(g, node, enter(g, wanted, nuc_index_text(wanted), lasts));
 }
 
 #define MAX_NAME 256 /* of an operator, with a '_' for each character */
@@ -154,9 +160,8 @@ static const char *claim(struct nuc_graph *g, struct nuc_node *node, const char 
  * "edge.aten.add.Tensor" -> "aten_add_tensor"; "quantized_decomposed.x.default" keeps its namespace. As in torch.fx a
  * capital after a small letter starts a word: "dim_IntList" -> "dim_int_list".
  */
-static const char *claim_default(struct nuc_graph *g, struct nuc_node *node)
+static uint32_t enter_default(struct nuc_graph *g, const char *name)
 {
-    const char *name = nuc_node_op_name(node);
     char text[MAX_NAME], *out = text;
 
     if (strncmp(name, "edge.", 5) == 0)
@@ -169,12 +174,12 @@ static const char *claim_default(struct nuc_graph *g, struct nuc_node *node)
         *out++ = (char)(*p == '.' ? '_' : capital ? *p - 'A' + 'a' : *p);
     }
     *out = '\0';
-    return claim(g, node, text, false);
+    return enter(g, text, nuc_index_text(text), false);
 }
 
 const char *nuc_claim_name(struct nuc_graph *g, struct nuc_node *node, const char *wanted)
 {
-    return wanted != NULL ? claim(g, node, wanted, false) : claim_default(g, node);
+    return wanted != NULL ? claim(g, node, wanted, false) : claim_at(g, node, enter_default(g, nuc_node_op_name(node)));
 }
 
 static uint32_t place_of(const struct nuc_graph *g, const char *name)
@@ -255,6 +260,17 @@ void nuc_rename_as_traced(struct nuc_graph *g)
         n->name = claim(g, n, n->name, true);
     if (g->body != NULL)
         g->last->name = claim(g, g->last, g->last->name, true); /* the output */
-    for (struct nuc_node *n = g->body; n != NULL && n != g->last; n = n->next)
-        n->name = claim_default(g, n);
+    /* Most nodes are of few operators: each is looked up once. */
+    struct {
+        const char *name;
+        uint32_t place;
+    } known[NUC_OP_COUNT] = {{NULL, 0}};
+    for (struct nuc_node *n = g->body; n != NULL && n != g->last; n = n->next) {
+        const char *name = nuc_node_op_name(n);
+        if (known[n->op].name != name) {
+            known[n->op].name = name;
+            known[n->op].place = enter_default(g, name);
+        }
+        n->name = claim_at(g, n, known[n->op].place);
+    }
 }
