@@ -55,7 +55,6 @@ enum nuc_status nuc_leave(struct nuc_call *call)
     if (call->outermost) {
         nuc_leave_locale(cx->locale);
         cx->locale = NULL;
-        nuc_give_back_spare(cx);
     }
     if (call->begun)
         nuc_end_outputs(cx);

@@ -20,8 +20,8 @@
 struct chunk {
     struct chunk *next;
     size_t size; /* usable bytes after the header */
-    size_t used; /* of a spare one: by how much fresh memory it is outweighed */
-    bool zeros;  /* what is not given out yet */
+    size_t used;
+    bool zeros; /* what is not given out yet */
 };
 
 struct deferred {
@@ -207,93 +207,28 @@ static void ask_for_huge_pages(void *block, size_t size)
 }
 #endif
 
-/*
- * Large blocks that were freed are taken again instead of fresh pages, which the system has to find and to clear. No
- * more memory is held than was in use at some time: fresh memory is asked for when as much of the spare one is given
- * back.
- */
-#define SPARE_LEAST ((size_t)2 << 20) /* the C library keeps smaller ones for itself */
-#define SPARE_FIT 8                   /* the part of a block that may be more than is asked for */
-
 static void free_chunk(struct nuc_context *cx, struct chunk *c)
 {
-#if !defined(NUC_SANITIZED)
-    if (c->size >= SPARE_LEAST && cx->allocator.allocate == default_allocate) {
-        c->next = cx->spare;
-        c->used = 0;
-        cx->spare = c;
-        return;
-    }
-#endif
     cx->allocator.allocate(cx->allocator.user, c, 0);
 }
 
-/* So many bytes: a block that is larger goes when the rest of it is asked for, too. */
-static void give_back_spare(struct nuc_context *cx, size_t size)
-{
-    for (struct chunk *c = cx->spare; c != NULL && size > 0; c = cx->spare) {
-        const size_t left = c->size - c->used;
-        if (size < left) {
-            c->used += size;
-            return;
-        }
-        size -= left;
-        cx->spare = c->next;
-        cx->allocator.allocate(cx->allocator.user, c, 0);
-    }
-}
-
-void nuc_give_back_spare(struct nuc_context *cx)
-{
-    give_back_spare(cx, SIZE_MAX);
-}
-
-/* NULL: none fits. */
-static struct chunk *take_spare(struct nuc_context *cx, size_t usable)
-{
-    for (struct chunk **at = &cx->spare; *at != NULL; at = &(*at)->next) {
-        struct chunk *c = *at;
-        if (c->size < usable || c->size - usable > usable / SPARE_FIT)
-            continue;
-        *at = c->next;
-        *c = (struct chunk){.size = c->size};
-        return c;
-    }
-    return NULL;
-}
-
-static struct chunk *fresh_chunk(struct nuc_context *cx, size_t usable, bool large, bool zeros)
-{
-    const size_t size = sizeof(struct chunk) + usable;
-    struct chunk *c;
-
-    give_back_spare(cx, usable);
-    while ((c = zeros ? calloc(1, size) : cx->allocator.allocate(cx->allocator.user, NULL, size)) == NULL) {
-        if (cx->spare == NULL)
-            out_of_memory(cx, usable);
-        nuc_give_back_spare(cx);
-    }
-    if (large && cx->allocator.allocate == default_allocate)
-        ask_for_huge_pages(c, size);
-    *c = (struct chunk){.size = usable, .zeros = zeros};
-    return c;
-}
-
-/* zeros: or a spare one, of which what is given out is cleared. */
 static struct chunk *add_chunk(struct nuc_context *cx, struct chunk **list, size_t usable, bool large, bool zeros)
 {
     end_if_interrupted(cx);
     if (usable > SIZE_MAX - sizeof(struct chunk))
         out_of_memory(cx, usable);
-    struct chunk *c = large ? take_spare(cx, usable) : NULL;
+    const size_t size = sizeof(struct chunk) + usable;
+    struct chunk *c = zeros ? calloc(1, size) : cx->allocator.allocate(cx->allocator.user, NULL, size);
     if (c == NULL)
-        c = fresh_chunk(cx, usable, large, zeros);
-    c->next = *list;
+        out_of_memory(cx, usable);
+    if (large && cx->allocator.allocate == default_allocate)
+        ask_for_huge_pages(c, size);
+    *c = (struct chunk){.next = *list, .size = usable, .zeros = zeros};
     *list = c;
     return c;
 }
 
-/* A large block of the system's is made of pages of zeros, which no one has to touch before they are needed. */
+/* Fresh pages of the system's are zeros, which no one has to touch before they are needed. */
 static struct chunk *add_large(struct nuc_context *cx, struct nuc_arena *arena, size_t size, bool zeros)
 {
     if (size > SIZE_MAX - BIG_ALIGNMENT)
@@ -550,7 +485,6 @@ void nuc_context_free(struct nuc_context *cx)
     if (cx == NULL)
         return;
     nuc_pop_arena(cx, NULL);
-    nuc_give_back_spare(cx);
     cx->allocator.allocate(cx->allocator.user, cx, 0);
 }
 

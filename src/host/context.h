@@ -55,7 +55,6 @@ struct nuc_outputs {
 struct nuc_context {
     struct nuc_allocator allocator;
     struct nuc_arena *arena; /* where nuc_alloc() takes from */
-    struct chunk *spare;     /* large blocks that were freed */
     enum nuc_status status;  /* of the last failed call */
     char message[NUC_MESSAGE_SIZE];
     struct nuc_catch *on_error;
@@ -73,9 +72,6 @@ struct nuc_context {
 
 /* `allocator` may be NULL: malloc and free. Returns NULL when even the context cannot be allocated. */
 struct nuc_context *nuc_context_new(const struct nuc_allocator *allocator);
-
-/* Blocks that were freed are held for those to come until then, at the end of a call of the library. */
-void nuc_give_back_spare(struct nuc_context *cx);
 
 /* Runs what was deferred, frees all arenas. `cx` may be NULL. */
 void nuc_context_free(struct nuc_context *cx);
