@@ -179,7 +179,7 @@ static struct placed take(const struct placed *better, const struct placed *othe
     return *better;
 }
 
-/* UINT64_MAX: it cannot be converted. */
+/* UINT64_MAX: it cannot be converted, or its program not written. */
 static uint64_t converted_cycles(const struct nuc_model *m, const struct placed *p)
 {
     struct nuc_model as = *m;

@@ -40,8 +40,8 @@ struct nuc_partitioner {
     struct nuc_proposal *proposal, *greedy;
     const bool *greedy_refused;
     struct not_delegated *not_delegated;
-    struct placed *placed; /* whose refusals are noted; NULL: they are those of all placements */
-    bool is_trial;         /* refusals have no reasons: they are taken back */
+    struct noted_placement *placed; /* whose refusals are noted; NULL: they are those of all placements */
+    bool is_trial;                  /* refusals have no reasons: they are taken back */
     struct nuc_place_model *model;
 };
 
@@ -53,8 +53,8 @@ struct reason {
     bool by_cost;
 };
 
-struct placed {
-    struct nuc_partitions partitions;
+struct noted_placement {
+    struct nuc_partitions partitions; /* first: what callers hold is the address of it */
     struct reason *reasons;
     size_t n_reasons, capacity;
 };
@@ -74,7 +74,7 @@ static void set_reason(struct nuc_decision *d, struct nuc_verdict v, const struc
 
 static void note_reason(struct nuc_partitioner *p, struct reason reason)
 {
-    struct placed *to = p->placed;
+    struct noted_placement *to = p->placed;
 
     to->reasons = nuc_grow(p->g->cx, to->reasons, &to->capacity, to->n_reasons + 1, sizeof *to->reasons);
     to->reasons[to->n_reasons++] = reason;
@@ -582,17 +582,17 @@ void nuc_partitioner_end_search(struct nuc_partitioner *p)
     p->work = NULL;
 }
 
-struct nuc_partitions *nuc_partitioner_place(struct nuc_partitioner *p, uint32_t calls)
+struct nuc_partitions *nuc_partitioner_place(struct nuc_partitioner *p, uint32_t by_cost)
 {
-    struct placed *placed = nuc_alloc(p->g->cx, sizeof *placed);
+    struct noted_placement *placed = nuc_alloc(p->g->cx, sizeof *placed);
     struct nuc_partitions *out = &placed->partitions;
 
-    assert(calls == 0 || p->work != NULL);
+    assert(by_cost == 0 || p->work != NULL);
     memcpy(p->refused, p->greedy_refused, p->g->next_id * sizeof *p->refused);
     p->proposal = p->greedy;
     p->placed = placed;
-    if (calls > 0 && p->proposal != NULL && p->proposal->count > 0)
-        place_by_cost(p, calls);
+    if (by_cost > 0 && p->proposal != NULL && p->proposal->count > 0)
+        place_by_cost(p, by_cost);
     out->count = p->proposal != NULL ? p->proposal->count : 0;
     out->items = nuc_alloc_array(p->g->cx, (size_t)out->count + 1, sizeof *out->items);
     for (uint32_t i = 0; i < out->count; i++)
@@ -604,7 +604,7 @@ struct nuc_partitions *nuc_partitioner_place(struct nuc_partitioner *p, uint32_t
 
 void nuc_partitioner_decide(struct nuc_partitioner *p, struct nuc_partitions *partitions)
 {
-    const struct placed *placed = (const struct placed *)partitions;
+    const struct noted_placement *placed = (const struct noted_placement *)partitions;
 
     for (const struct reason *r = placed->reasons; r < placed->reasons + placed->n_reasons; r++) {
         struct nuc_decision *d = decision_of(p, r->node);
