@@ -371,6 +371,7 @@ MOVES = [
     ('DEPTH_TO_SPACE', 'DEPTH_TO_SPACE', depth_to_space, [(1, 3, 2, 8)], {0: ('i', 2)}),
     ('SPLIT', 'SPLIT', lambda x: np.split(x, 3, 3), [IMAGE], {0: ('i', 3)}, [np.int32(-1)], [1, 0]),
     ('SPLIT_V', 'SPLIT_V', lambda x: np.split(x, [1, 3], 2), [IMAGE], {0: ('i', 3)}, [ints(1, 2, 2), np.int32(2)]),
+    ('SPLIT_V.rest', 'SPLIT_V', lambda x: np.split(x, [2], 2), [IMAGE], {0: ('i', 2)}, [ints(2, -1), np.int32(2)]),
     ('PACK', 'PACK', lambda a, b: np.stack([a, b], 1), [(4, 5, 3), (4, 5, 3)], {0: ('i', 2), 1: ('i', 1)}),
     ('UNPACK', 'UNPACK', lambda x: list(x.swapaxes(0, 1)), [IMAGE], {0: ('i', 4), 1: ('i', 1)}),
     ('TILE', 'TILE', lambda x: np.tile(x, (1, 2, 1, 3)), [IMAGE], None, [ints(1, 2, 1, 3)]),

@@ -271,5 +271,8 @@ void nuc_ti_fold_result(struct nuc_ti *ti)
     if (values != NULL && nuc_lt_elements(&ti->tensors[result]) == nuc_elements(&node->vals[0])) {
         ti->tensors[result].data = (struct nuc_span){values, nuc_bytes(&node->vals[0])};
         ti->values[result] = (struct nuc_ti_value){.form = NUC_TI_PLAIN};
+        /* Others may have its name. */
+        if (node->n_users == 0)
+            nuc_remove_node(ti->g, node);
     }
 }

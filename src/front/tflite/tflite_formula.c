@@ -28,7 +28,7 @@ static const struct row rows[] = {
 #include "litert/lt_ops.def"
 };
 
-enum { N_ROWS = sizeof rows / sizeof *rows, MOST_OPERANDS = 4, MOST_PARTS = 256 };
+enum { N_ROWS = sizeof rows / sizeof *rows, MOST_OPERANDS = 4 };
 
 /* Those of a model, read as they are needed. */
 struct nuc_ti_formulas {
@@ -220,7 +220,7 @@ static bool value_of(void *of, const char *name, struct nuc_arg *value)
             all[i] = operand(b, i);
         *value = nuc_nodes_arg(all, ti->op->n_inputs);
     } else if (is_numbered(name, "ints") || is_numbered(name, "lengths")) {
-        const uint32_t most = name[0] == 'i' ? NUC_MAX_RANK : MOST_PARTS;
+        const uint32_t most = name[0] == 'i' ? NUC_MAX_RANK : ti->op->n_outputs;
         int64_t *list = nuc_alloc_array(ti->cx, most, sizeof *list);
         *value = nuc_ints_arg(list, nuc_ti_integers(ti, number, most, list));
     } else if (is_numbered(name, "sizes")) {

@@ -8,7 +8,7 @@
 #include "rewrite/expand/expand.h"
 #include "rewrite/formula/term.h"
 
-enum { MAX_DEPTH = 128, MAX_ARGS = 24 };
+enum { MAX_DEPTH = 128, MAX_ARGS = 24, MOST_TIMES = 1 << 24 };
 
 _Noreturn static void does_not_fit(const struct nuc_formula_site *s, const char *name)
 {
@@ -331,8 +331,10 @@ static int64_t times_of(struct nuc_formula_site *s, const struct nuc_term *loop,
 {
     struct nuc_arg n = evaluate(s, times);
 
-    if (n.kind != NUC_ARG_INT || n.u.i < 0 || n.u.i > 1 << 24)
+    if (n.kind != NUC_ARG_INT || n.u.i < 0)
         does_not_fit(s, loop->name);
+    if (n.u.i > MOST_TIMES)
+        nuc_formula_fail(s, "takes a list of %lld elements: up to %d are handled", (long long)n.u.i, MOST_TIMES);
     return n.u.i;
 }
 

@@ -139,7 +139,11 @@ static uint32_t rank_of(const struct nuc_formula_site *s, const struct nuc_arg *
 
 static uint32_t axis_of(const struct nuc_formula_site *s, const struct nuc_arg *dim, uint32_t rank)
 {
-    return nuc_expand_dim(s->g, s->node, whole(s, dim), rank);
+    const int64_t d = whole(s, dim), limit = rank == 0 ? 1 : rank;
+
+    if (d < -limit || d >= limit)
+        nuc_formula_fail(s, "dimension %lld does not exist in a tensor of rank %u", (long long)d, (unsigned)rank);
+    return (uint32_t)(d < 0 ? d + limit : d);
 }
 
 static struct nuc_arg new_list(const struct nuc_formula_site *s, uint32_t count, int64_t **values)
@@ -205,6 +209,20 @@ FUNCTION(len)
     if (args[0].kind != NUC_ARG_INTS && args[0].kind != NUC_ARG_FLOATS && args[0].kind != NUC_ARG_NODES)
         nuc_formula_fail(s, "an argument is not a list: export the model again");
     return nuc_int_arg(args[0].count);
+}
+
+/* The sums of the elements up to each. */
+FUNCTION(sums_to)
+{
+    int64_t *sums, sum = 0;
+    const struct nuc_arg *list = ints(s, &args[0]), out = new_list(s, list->count, &sums);
+
+    for (uint32_t i = 0; i < list->count; i++) {
+        if (__builtin_add_overflow(sum, list->u.ints[i], &sum))
+            nuc_formula_fail(s, "a list has numbers whose sum is out of range");
+        sums[i] = sum;
+    }
+    return out;
 }
 
 /* Sizes that the archive states for item i. */
@@ -322,7 +340,7 @@ FUNCTION(element_value)
     const void *data = nuc_elements(&x->vals[0]) == 1 ? nuc_known_value(s->g, x) : NULL;
 
     if (data == NULL)
-        nuc_formula_fail(s, "has a parameter that is no constant of one element: make it a buffer of the model");
+        nuc_formula_fail(s, "has a parameter that is no constant of one element: make it one");
     return nuc_float_arg(nuc_number_at(x->vals[0].dtype, data, 0));
 }
 
@@ -878,6 +896,7 @@ const struct nuc_formula_function *nuc_formula_function(const char *name)
         {"is_edge", 0, 0, call_is_edge, "whether the graph has operators of the Edge dialect"},
         {"read", 1, 1, call_read, "whether something reads item i of the result"},
         {"len", 1, 1, call_len, "length of a list"},
+        {"sums_to", 1, 1, call_sums_to, "the sums of a list up to each element"},
         {"stated", 1, 1, call_stated, "sizes that the archive states for item i"},
         {"same", 2, 2, call_same, "whether two tensors are one value"},
         {"static", 1, 1, call_static, "whether a tensor is a parameter, a buffer or a constant"},
