@@ -35,8 +35,9 @@ while [ $i -lt "$count" ]; do
         echo '} return sum == 0xFFFFFFFFu; }'
     } >main.c
     "${CC:-cc}" -std=c11 -g1 -fsanitize=address,undefined -fno-sanitize-recover=all -Icode -I"$root/include" main.c code/model.c \
-        code/model_data.c "$build/src/device/runtime/libnuc_runtime.a" "$build/src/device/kernels/libnuc_kernels.a" \
-        "$build/src/device/npusim/libNeutronDriver.a" "$build/src/device/base/libnuc_base.a" -lm -lpthread -o run 2>err ||
+        code/model_data.c "$build/src/device/runtime/libnuc_runtime.a" "$build/src/device/signal/libnuc_signal.a" \
+        "$build/src/device/kernels/libnuc_kernels.a" "$build/src/device/npusim/libNeutronDriver.a" \
+        "$build/src/device/base/libnuc_base.a" -lm -lpthread -o run 2>err ||
         { echo "FAIL $program: the code does not build: $(cat err)" >&2; exit 1; }
     timeout 60 ./run 2>err
     case $? in
