@@ -80,6 +80,16 @@ int64_t nuc_positive_dim(int64_t dim, uint32_t rank)
     return dim < 0 ? dim + rank : dim;
 }
 
+bool nuc_find_dim(int64_t dim, uint32_t rank, uint32_t *found)
+{
+    const int64_t limit = rank == 0 ? 1 : rank;
+
+    if (dim < -limit || dim >= limit)
+        return false;
+    *found = (uint32_t)(dim < 0 ? dim + limit : dim);
+    return true;
+}
+
 int64_t nuc_dim(const struct nuc_node *node, uint32_t index, int64_t fallback, uint32_t rank)
 {
     return nuc_positive_dim(nuc_integer(node, index, fallback), rank);

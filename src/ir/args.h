@@ -43,6 +43,9 @@ bool nuc_has_plain_alpha(const struct nuc_node *node);
 /* A dimension in [-rank, rank) counted from the front. */
 int64_t nuc_positive_dim(int64_t dim, uint32_t rank);
 
+/* The same of a dimension that may not exist; false: it does not. A scalar has dimension 0, as in torch. */
+bool nuc_find_dim(int64_t dim, uint32_t rank, uint32_t *found);
+
 /* The int at a position, a dimension of a tensor of that rank, counted from the front. */
 int64_t nuc_dim(const struct nuc_node *node, uint32_t index, int64_t fallback, uint32_t rank);
 

@@ -342,12 +342,12 @@ struct nuc_node *nuc_insert_sum(struct nuc_graph *g, struct nuc_node *node, stru
 
 uint32_t nuc_expand_dim(struct nuc_graph *g, const struct nuc_node *node, int64_t dim, uint32_t rank)
 {
-    int64_t limit = rank == 0 ? 1 : rank;
+    uint32_t found;
 
-    if (dim < -limit || dim >= limit)
+    if (!nuc_find_dim(dim, rank, &found))
         nuc_expand_fail(g, node, "dimension %lld does not exist in a tensor of rank %u", (long long)dim,
                         (unsigned)rank);
-    return (uint32_t)(dim < 0 ? dim + limit : dim);
+    return found;
 }
 
 bool nuc_is_item_read(const struct nuc_node *tuple, uint32_t index)

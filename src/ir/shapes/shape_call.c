@@ -120,11 +120,11 @@ enum nuc_dtype nuc_shape_dtype(const struct nuc_shape_call *c, uint32_t index, e
 
 uint32_t nuc_shape_dim(const struct nuc_shape_call *c, int64_t dim, uint32_t rank)
 {
-    int64_t limit = rank == 0 ? 1 : rank;
+    uint32_t found;
 
-    if (dim < -limit || dim >= limit)
+    if (!nuc_find_dim(dim, rank, &found))
         nuc_shape_fail(c, "dimension %lld does not exist in a tensor of rank %u", (long long)dim, (unsigned)rank);
-    return (uint32_t)(dim < 0 ? dim + limit : dim);
+    return found;
 }
 
 uint32_t nuc_shape_named_dims(const struct nuc_shape_call *c, uint32_t index, uint32_t rank, bool named[NUC_MAX_RANK])

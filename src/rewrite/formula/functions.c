@@ -139,11 +139,12 @@ static uint32_t rank_of(const struct nuc_formula_site *s, const struct nuc_arg *
 
 static uint32_t axis_of(const struct nuc_formula_site *s, const struct nuc_arg *dim, uint32_t rank)
 {
-    const int64_t d = whole(s, dim), limit = rank == 0 ? 1 : rank;
+    const int64_t d = whole(s, dim);
+    uint32_t found;
 
-    if (d < -limit || d >= limit)
+    if (!nuc_find_dim(d, rank, &found))
         nuc_formula_fail(s, "dimension %lld does not exist in a tensor of rank %u", (long long)d, (unsigned)rank);
-    return (uint32_t)(d < 0 ? d + limit : d);
+    return found;
 }
 
 static struct nuc_arg new_list(const struct nuc_formula_site *s, uint32_t count, int64_t **values)
