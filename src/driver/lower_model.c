@@ -421,9 +421,10 @@ void nuc_delegate_model(struct nuc_job *j)
                                    .has_npu = partitioned->settings->target->npu_name != NULL};
     l->report = r;
     /* In a trial the copy is made when the memory of lowering is free again. */
-    const bool uses_up = j->use_up && (j->given == NULL || j->given->graph != partitioned->graph);
+    const bool uses_up = j->use_up && !nuc_is_given(j, partitioned->graph);
     const bool in_place = partitioned->settings->trial && !uses_up;
-    if (in_place && !j->graph_only && l->n_partitions > 0) {
+    const bool lowers = l->n_partitions > 0 && !j->graph_only;
+    if (lowers && in_place) {
         struct nuc_model as = *partitioned;
         as.lowered = l;
         lower_partitions(&as, j->for_caller, true);
@@ -435,7 +436,7 @@ void nuc_delegate_model(struct nuc_job *j)
     if (m->from_litert)
         l->io = nuc_note_io(m);
     m->lowered = l;
-    if (!in_place && !j->graph_only && l->n_partitions > 0)
+    if (lowers && !in_place)
         lower_partitions(m, j->for_caller, false);
     struct nuc_node **calls = nuc_fuse_partitions(m->graph, m->partitions);
     for (uint32_t i = 0; i < l->n_partitions; i++) {

@@ -299,8 +299,7 @@ struct nuc_explanation *nuc_explain_partitioned(struct nuc_model *m, bool with_c
     return e;
 }
 
-/* Those that nuc_explain_partitioned() has, from the program alone; 0: there is none, nor decisions to estimate from.
- */
+/* Those that nuc_explain_partitioned() has, from the program alone; 0: neither it nor decisions are there. */
 static void count_cycles(struct nuc_model *partitioned, void *arg)
 {
     struct lowering l = {.partitioned = partitioned, .last = NUC_STAGE_BOUNDARY};

@@ -120,7 +120,7 @@ void nuc_decompose_model(struct nuc_job *j)
     options.n_preserve_ops = o->n_preserve_ops + own;
     options.preserve_ops = list;
     /* What another round would begin with is kept. */
-    if (!j->use_up || (j->given != NULL && from->graph == j->given->graph) || nuc_may_preserve(from->graph, &options)) {
+    if (!j->use_up || nuc_is_given(j, from->graph) || nuc_may_preserve(from->graph, &options)) {
         j->m = nuc_model_after(from, nuc_graph_copy(from->graph));
     } else {
         j->m = nuc_model_after(from, from->graph);

@@ -228,14 +228,12 @@ static struct nuc_job begin(struct nuc_compiler *c, const struct order *o)
     return j;
 }
 
-/* No other round of DECOMPOSE begins with the graph, where it is not a caller's and not the one that became partitions.
- */
+/* No other round of DECOMPOSE begins with it, unless a caller holds the graph, or it became another model's. */
 static void let_go_of_quantized(const struct nuc_job *j)
 {
     struct nuc_graph *g = j->quantized->graph;
 
-    if (g != j->m->graph && g != (j->given != NULL ? j->given->graph : NULL) &&
-        g != (j->m->from_float != NULL ? j->m->from_float->graph : NULL))
+    if (g != j->m->graph && !nuc_is_given(j, g) && (j->m->from_float == NULL || g != j->m->from_float->graph))
         nuc_graph_let_go(g);
 }
 

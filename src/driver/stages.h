@@ -85,6 +85,12 @@ struct nuc_job {
     struct nuc_made made;
 };
 
+/* Whether a caller of compile.h holds the graph, which stays what it was. */
+static inline bool nuc_is_given(const struct nuc_job *j, const struct nuc_graph *g)
+{
+    return j->given != NULL && j->given->graph == g;
+}
+
 /* Runs the stages from `first` to `last`. */
 void nuc_run_stages(struct nuc_job *j, enum nuc_stage first, enum nuc_stage last);
 
