@@ -207,11 +207,6 @@ static void ask_for_huge_pages(void *block, size_t size)
 }
 #endif
 
-static void free_chunk(struct nuc_context *cx, struct chunk *c)
-{
-    cx->allocator.allocate(cx->allocator.user, c, 0);
-}
-
 static struct chunk *add_chunk(struct nuc_context *cx, struct chunk **list, size_t usable, bool large, bool zeros)
 {
     end_if_interrupted(cx);
@@ -291,7 +286,7 @@ void nuc_give_back(struct nuc_context *cx, const void *block, size_t size)
         return;
     struct chunk *c = *at;
     *at = c->next;
-    free_chunk(cx, c);
+    cx->allocator.allocate(cx->allocator.user, c, 0);
 }
 
 void *nuc_alloc(struct nuc_context *cx, size_t size)
@@ -383,7 +378,7 @@ static void free_chunks(struct nuc_context *cx, struct chunk *list)
 
     for (struct chunk *c = list; c != NULL; c = next) {
         next = c->next;
-        free_chunk(cx, c);
+        cx->allocator.allocate(cx->allocator.user, c, 0);
     }
 }
 
