@@ -13,8 +13,11 @@
 #define ALIGNMENT 16   /* of the program, of segments and of what lies in them */
 #define HEADER_SIZE 32 /* of the extended header */
 
+/* Spans, each aligned. */
 struct segment {
-    struct nuc_span bytes;
+    const struct nuc_span *spans;
+    size_t count, size;
+    uint64_t *offsets; /* of the spans in the segment; NULL: of the only one, at its beginning */
     uint64_t offset;
 };
 
@@ -26,7 +29,6 @@ struct serializer {
     struct segment *segments;
     size_t n_segments;
     size_t first_delegate, first_named, initial_segment; /* segments */
-    uint64_t *constant_offsets, *initial_offsets;
 };
 
 /* A table of references alone, field by field; 0: absent. */
@@ -336,13 +338,14 @@ static nuc_fb_ref add_segment(struct serializer *s, size_t index)
 {
     nuc_fb_table_begin(s->b);
     nuc_fb_put_u64(s->b, 0, s->segments[index].offset, 0);
-    nuc_fb_put_u64(s->b, 1, s->segments[index].bytes.size, 0);
+    nuc_fb_put_u64(s->b, 1, s->segments[index].size, 0);
     return nuc_fb_table_end(s->b);
 }
 
-static nuc_fb_ref add_offsets(struct serializer *s, size_t segment, const uint64_t *offsets, size_t count)
+/* Where its spans are; entry 0 is a placeholder that must be there. */
+static nuc_fb_ref add_offsets(struct serializer *s, size_t segment)
 {
-    nuc_fb_ref vector = nuc_fb_add_vector(s->b, offsets, count, 8, 8);
+    nuc_fb_ref vector = nuc_fb_add_vector(s->b, s->segments[segment].offsets, s->segments[segment].count, 8, 8);
 
     nuc_fb_table_begin(s->b);
     nuc_fb_put_u32(s->b, 0, (uint32_t)segment, 0);
@@ -355,7 +358,7 @@ static nuc_fb_ref add_mutable_segments(struct serializer *s)
 {
     if (s->e->n_initials == 0)
         return 0;
-    nuc_fb_ref only = add_offsets(s, s->initial_segment, s->initial_offsets, s->e->n_initials);
+    nuc_fb_ref only = add_offsets(s, s->initial_segment);
     return nuc_fb_add_refs(s->b, &only, 1);
 }
 
@@ -371,22 +374,36 @@ static nuc_fb_ref add_named(struct serializer *s, size_t index)
 
 /* ---- segments and file ---- */
 
-/* Spans back to back but for the first, each aligned; records where they begin. */
-static struct nuc_span pack(struct serializer *s, const struct nuc_span *spans, size_t count, uint64_t **offsets)
+static void add_one(struct serializer *s, const struct nuc_span *bytes)
 {
-    size_t size = 0;
+    s->segments[s->n_segments++] = (struct segment){.spans = bytes, .count = 1, .size = bytes->size};
+}
 
-    *offsets = nuc_alloc_array(s->cx, count, sizeof **offsets);
+/* Back to back but for the first, which stands for nothing. */
+static void add_many(struct serializer *s, const struct nuc_span *spans, size_t count)
+{
+    struct segment *segment = &s->segments[s->n_segments++];
+
+    *segment = (struct segment){
+        .spans = spans, .count = count, .offsets = nuc_alloc_array(s->cx, count, sizeof *segment->offsets)};
     for (size_t i = 1; i < count; i++) {
-        (*offsets)[i] = nuc_align_up(size, ALIGNMENT);
-        size = nuc_align_up(size, ALIGNMENT) + spans[i].size;
+        segment->offsets[i] = nuc_align_up(segment->size, ALIGNMENT);
+        segment->size = (size_t)segment->offsets[i] + spans[i].size;
     }
-    uint8_t *bytes = nuc_alloc(s->cx, size);
-    for (size_t i = 1; i < count; i++) {
-        if (spans[i].size > 0)
-            memcpy(bytes + (*offsets)[i], spans[i].data, spans[i].size);
+}
+
+/* Returns where it ends in the file. */
+static size_t put_segment(uint8_t *file, size_t end, const struct segment *segment, size_t begin)
+{
+    for (size_t i = segment->offsets == NULL ? 0 : 1; i < segment->count; i++) {
+        const struct nuc_span bytes = segment->spans[i];
+        const size_t at = begin + (segment->offsets == NULL ? 0 : (size_t)segment->offsets[i]);
+        memset(file + end, 0, at - end);
+        if (bytes.size > 0)
+            memcpy(file + at, bytes.data, bytes.size);
+        end = at + bytes.size;
     }
-    return (struct nuc_span){bytes, size};
+    return end;
 }
 
 static void store_u64(uint8_t *p, uint64_t v)
@@ -406,19 +423,19 @@ struct nuc_span nuc_serialize(const struct nuc_emission *e, const struct nuc_pro
     uint64_t data_size = 0;
 
     s.segments = nuc_alloc_array(e->cx, e->n_delegates + o->n_named + 2, sizeof *s.segments);
-    s.segments[s.n_segments++].bytes = pack(&s, e->constants, e->n_constants, &s.constant_offsets);
+    add_many(&s, e->constants, e->n_constants);
     s.first_delegate = s.n_segments;
     for (size_t i = 0; i < e->n_delegates && in_segments(&s); i++)
-        s.segments[s.n_segments++].bytes = e->delegates[i]->payload;
+        add_one(&s, &e->delegates[i]->payload);
     s.first_named = s.n_segments;
     for (size_t i = 0; i < o->n_named; i++)
-        s.segments[s.n_segments++].bytes = o->named[i].bytes;
+        add_one(&s, &o->named[i].bytes);
     s.initial_segment = s.n_segments;
     if (e->n_initials > 0)
-        s.segments[s.n_segments++].bytes = pack(&s, e->initials, e->n_initials, &s.initial_offsets);
+        add_many(&s, e->initials, e->n_initials);
     for (size_t i = 0; i < s.n_segments; i++) {
         s.segments[i].offset = nuc_align_up((size_t)data_size, ALIGNMENT);
-        data_size = s.segments[i].offset + s.segments[i].bytes.size;
+        data_size = s.segments[i].offset + s.segments[i].size;
     }
     static const uint8_t no_header[HEADER_SIZE];
     enum { FIELDS = NUC_PROGRAM_NAMED_DATA + 1 };
@@ -427,8 +444,7 @@ struct nuc_span nuc_serialize(const struct nuc_emission *e, const struct nuc_pro
     refs[NUC_PROGRAM_CONSTANT_BUFFERS] = nuc_fb_add_refs(s.b, NULL, 0);
     refs[NUC_PROGRAM_DELEGATE_DATA] = add_list(&s, in_segments(&s) ? 0 : e->n_delegates, add_inline_data);
     refs[NUC_PROGRAM_SEGMENTS] = add_list(&s, s.n_segments, add_segment);
-    /* Offsets of the constants in segment 0; entry 0 is a placeholder that must be there. */
-    refs[NUC_PROGRAM_CONSTANT_SEGMENT] = add_offsets(&s, 0, s.constant_offsets, e->n_constants);
+    refs[NUC_PROGRAM_CONSTANT_SEGMENT] = add_offsets(&s, 0);
     refs[NUC_PROGRAM_MUTABLE_SEGMENTS] = add_mutable_segments(&s);
     /* 0 without any, so that the field is absent. */
     refs[NUC_PROGRAM_NAMED_DATA] = o->n_named == 0 ? 0 : add_list(&s, o->n_named, add_named);
@@ -439,14 +455,8 @@ struct nuc_span nuc_serialize(const struct nuc_emission *e, const struct nuc_pro
     uint8_t *file = nuc_alloc_unset(e->cx, outer, size);
     memcpy(file, program.data, program.size);
     size_t end = program.size;
-    for (size_t i = 0; i < s.n_segments; i++) {
-        const struct nuc_span bytes = s.segments[i].bytes;
-        const size_t begin = base + (size_t)s.segments[i].offset;
-        memset(file + end, 0, begin - end);
-        if (bytes.size > 0)
-            memcpy(file + begin, bytes.data, bytes.size);
-        end = begin + bytes.size;
-    }
+    for (size_t i = 0; i < s.n_segments; i++)
+        end = put_segment(file, end, &s.segments[i], base + (size_t)s.segments[i].offset);
     memcpy(file + NUC_PROGRAM_HEADER_AT, NUC_PROGRAM_HEADER_MAGIC, 4);
     nuc_store_u32(file + NUC_PROGRAM_HEADER_AT + 4, HEADER_SIZE);
     store_u64(file + NUC_PROGRAM_HEADER_AT + 8, program.size);
