@@ -261,7 +261,11 @@ void nuc_read_arg_value(struct nuc_importer *im, struct nuc_node *node, uint32_t
 
 /* ---- pt2_source.c ---- */
 
-/* Where the user called the operator, from the metadata of a node. Never fails: what cannot be read stays unknown. */
-struct nuc_source *nuc_read_source(struct nuc_context *cx, const struct nuc_json *metadata);
+/*
+ * Where the user called the operator, from the metadata of a node. Never fails: what cannot be read stays unknown.
+ * It shares texts with that of the call before, or NULL.
+ */
+struct nuc_source *nuc_read_source(struct nuc_context *cx, const struct nuc_json *metadata,
+                                   const struct nuc_source *before);
 
 #endif

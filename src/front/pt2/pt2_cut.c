@@ -113,7 +113,7 @@ void nuc_import_or_cut(struct nuc_importer *im, const struct nuc_json *node,
     if (!im->misses_value || !im->is_cut) {
         struct nuc_json metadata = nuc_json_optional(node, "metadata");
         const char *text = nuc_strdup(im->cx, im->cx->message);
-        const struct nuc_source *source = nuc_read_source(im->cx, &metadata);
+        const struct nuc_source *source = nuc_read_source(im->cx, &metadata, NULL);
         nuc_add_obstacle(im->cx, im->zip->path,
                          &(struct nuc_obstacle){.op = nuc_pt2_op_name(node),
                                                 .node = name,

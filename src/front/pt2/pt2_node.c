@@ -122,7 +122,7 @@ struct nuc_node *nuc_start_call(struct nuc_importer *im, struct nuc_op_form form
     if (text != NULL)
         nuc_name_value(im, text, node);
     node->in_place = form.in_place;
-    struct nuc_source *source = nuc_read_source(im->cx, &metadata);
+    struct nuc_source *source = nuc_read_source(im->cx, &metadata, node->prev != NULL ? node->prev->source : NULL);
     source->op = strcmp(op, nuc_node_op_name(node)) == 0 ? nuc_node_op_name(node) : nuc_strdup(im->cx, op);
     source->call = node->name;
     node->source = source;

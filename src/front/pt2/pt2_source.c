@@ -35,11 +35,22 @@ static bool is_torch(const char *path, size_t length)
     return false;
 }
 
+/* The text, which calls that follow each other share where they have the same; `before`: of the one before, or NULL. */
+static const char *shared(struct nuc_context *cx, const char *before, const char *text, size_t length)
+{
+    if (before != NULL && strncmp(before, text, length) == 0 && before[length] == '\0')
+        return before;
+    char *own = nuc_alloc(cx, length + 1);
+    memcpy(own, text, length);
+    return nuc_plain_text(cx, own);
+}
+
 /*
  * The trace lists frames from the outermost to the innermost: the last one outside torch is the user's. A module of
  * torch that no line of the user calls, as inside nn.Sequential, has its own.
  */
-static void read_trace(struct nuc_context *cx, const char *trace, struct nuc_source *source)
+static void read_trace(struct nuc_context *cx, const char *trace, const struct nuc_source *before,
+                       struct nuc_source *source)
 {
     const char *path;
     const char *found = NULL;
@@ -57,30 +68,26 @@ static void read_trace(struct nuc_context *cx, const char *trace, struct nuc_sou
         }
         trace = path + length;
     }
-    if (found == NULL)
-        return;
-    char *file = nuc_alloc(cx, found_length + 1);
-    memcpy(file, found, found_length);
-    source->file = nuc_plain_text(cx, file);
+    if (found != NULL)
+        source->file = shared(cx, before->file, found, found_length);
 }
 
 /* "L__self__,,Net;L__self__stem,stem,torch.nn.Conv2d": the second field of the last element. */
-static void read_modules(struct nuc_context *cx, const char *stack, struct nuc_source *source)
+static void read_modules(struct nuc_context *cx, const char *stack, const struct nuc_source *before,
+                         struct nuc_source *source)
 {
     const char *last = strrchr(stack, ';');
     const char *start = strchr(last == NULL ? stack : last, ',');
     const char *end = start == NULL ? NULL : strchr(start + 1, ',');
 
-    if (end == NULL)
-        return;
-    size_t length = (size_t)(end - start) - 1;
-    char *module = nuc_alloc(cx, length + 1);
-    memcpy(module, start + 1, length);
-    source->module = nuc_plain_text(cx, module);
+    if (end != NULL)
+        source->module = shared(cx, before->module, start + 1, (size_t)(end - start) - 1);
 }
 
-struct nuc_source *nuc_read_source(struct nuc_context *cx, const struct nuc_json *metadata)
+struct nuc_source *nuc_read_source(struct nuc_context *cx, const struct nuc_json *metadata,
+                                   const struct nuc_source *before)
 {
+    static const struct nuc_source nothing;
     struct nuc_source *source = nuc_alloc(cx, sizeof *source);
     struct nuc_json stack_trace = nuc_json_maybe_member(metadata, "stack_trace");
     struct nuc_json module_stack = nuc_json_maybe_member(metadata, "nn_module_stack");
@@ -94,12 +101,13 @@ struct nuc_source *nuc_read_source(struct nuc_context *cx, const struct nuc_json
     const char *why_float = nuc_json_maybe_text(&in_float), *why_int16 = nuc_json_maybe_text(&int16);
     const char *wide = why_float != NULL ? why_float : why_int16;
 
+    before = before != NULL ? before : &nothing;
     if (trace != NULL)
-        read_trace(cx, trace, source);
+        read_trace(cx, trace, before, source);
     if (modules != NULL)
-        read_modules(cx, modules, source);
+        read_modules(cx, modules, before, source);
     if (first_call != NULL)
-        source->first_call = nuc_strdup(cx, first_call);
+        source->first_call = shared(cx, before->first_call, first_call, strlen(first_call));
     if (label != NULL)
         source->label = nuc_plain_text(cx, nuc_strdup(cx, label));
     source->is_centred = centred.type == NUC_JSON_TRUE;

@@ -93,7 +93,7 @@ static void list_operator(struct nuc_importer *im, const struct nuc_json *node, 
 {
     struct nuc_json name = nuc_json_optional(node, "name");
     struct nuc_json metadata = nuc_json_optional(node, "metadata");
-    const struct nuc_source *source = nuc_read_source(im->cx, &metadata);
+    const struct nuc_source *source = nuc_read_source(im->cx, &metadata, NULL);
 
     nuc_text_addf(list, "%s%s (node '%s'", list->length == 0 ? "" : ", ", nuc_pt2_op_name(node),
                   !nuc_json_is_there(&name) ? "?" : nuc_json_string(&name));
