@@ -111,9 +111,13 @@ static const uint32_t *places(const struct lives *l, const struct nuc_plan *plan
 static void report_plan(struct lives *l, const struct nuc_plan *plan, struct nuc_neutron_image *image)
 {
     struct nuc_cv *cv = l->cv;
-    struct nuc_planned *buffers = nuc_alloc_array(cv->cx, (size_t)cv->graph->n_tensors + 1, sizeof *buffers);
+    struct nuc_planned *buffers;
+    size_t count = 0;
     const struct nuc_lt_uses uses = nuc_lt_uses(cv->cx, cv->graph);
 
+    for (uint32_t t = 0; t < cv->graph->n_tensors; t++)
+        count += l->ranges[t].size > 0;
+    buffers = nuc_alloc_array(cv->cx, count + 1, sizeof *buffers);
     for (uint32_t t = 0; t < cv->graph->n_tensors; t++) {
         const struct nuc_plan_range *r = &l->ranges[t];
         const int32_t made = uses.producer[t]; /* by this operator; -1: by none */

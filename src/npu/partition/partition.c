@@ -24,14 +24,31 @@ struct step {
 
 #define NO_NODE UINT32_MAX
 
+/* Outcomes of the gates of a compute node's rules. */
+struct gates {
+    enum nuc_check format : 8, ir : 8, target : 8;
+};
+
+/* Why a node is on the CPU. */
+struct reason {
+    const struct nuc_node *node;
+    struct nuc_verdict verdict;
+    const struct nuc_node *neighbour;
+    bool by_cost;
+};
+
+struct reasons {
+    struct reason *items;
+    size_t count, capacity;
+};
+
 struct nuc_partitioner {
     struct nuc_graph *g;
     struct nuc_partition_options options;
     struct nuc_support support;
-    uint32_t n_decisions;
-    struct nuc_decision *decisions, **by_id;
     struct nuc_sub_arena *work;  /* of what a search asks; NULL: none follows */
     struct nuc_arena *proposals; /* where they lie */
+    struct gates *gates;         /* by node id */
     bool *refused; /* by node id: the rules, the options or an earlier round keep the compute node on the CPU */
     bool *supported;
     struct nuc_flow flow;
@@ -40,29 +57,14 @@ struct nuc_partitioner {
     struct nuc_proposal *proposal, *greedy;
     const bool *greedy_refused;
     struct not_delegated *not_delegated;
-    struct noted_placement *placed; /* whose refusals are noted; NULL: they are those of all placements */
-    bool is_trial;                  /* refusals have no reasons: they are taken back */
+    struct reasons all, *to; /* of all placements; where refusals are noted; NULL: nowhere, they are taken back */
     struct nuc_place_model *model;
-};
-
-/* Why a node is on the CPU in one placement, though not in the greedy one. */
-struct reason {
-    const struct nuc_node *node;
-    struct nuc_verdict verdict;
-    const struct nuc_node *neighbour;
-    bool by_cost;
 };
 
 struct noted_placement {
     struct nuc_partitions partitions; /* first: what callers hold is the address of it */
-    struct reason *reasons;
-    size_t n_reasons, capacity;
+    struct reasons reasons;           /* of what is not on the CPU in all placements */
 };
-
-static struct nuc_decision *decision_of(struct nuc_partitioner *p, const struct nuc_node *node)
-{
-    return p->by_id[node->id];
-}
 
 static void set_reason(struct nuc_decision *d, struct nuc_verdict v, const struct nuc_node *neighbour)
 {
@@ -72,26 +74,20 @@ static void set_reason(struct nuc_decision *d, struct nuc_verdict v, const struc
     d->neighbour = neighbour;
 }
 
-static void note_reason(struct nuc_partitioner *p, struct reason reason)
+static void note_reason(struct nuc_context *cx, struct reasons *to, struct reason reason)
 {
-    struct noted_placement *to = p->placed;
-
-    to->reasons = nuc_grow(p->g->cx, to->reasons, &to->capacity, to->n_reasons + 1, sizeof *to->reasons);
-    to->reasons[to->n_reasons++] = reason;
+    to->items = nuc_grow(cx, to->items, &to->capacity, to->count + 1, sizeof *to->items);
+    to->items[to->count++] = reason;
 }
 
 /* The first reason stands: `neighbour` is what it was found of, where that is another node. */
 static void refuse_for(struct nuc_partitioner *p, struct nuc_node *node, struct nuc_verdict v,
                        const struct nuc_node *neighbour)
 {
-    struct nuc_decision *d = decision_of(p, node);
-
     assert(v.rule != NULL && !v.ok);
+    if (p->to != NULL && !p->refused[node->id])
+        note_reason(p->g->cx, p->to, (struct reason){node, v, neighbour, false});
     p->refused[node->id] = true;
-    if (p->placed != NULL && !p->is_trial)
-        note_reason(p, (struct reason){node, v, neighbour, false});
-    else if (d->rule == NULL && !p->is_trial)
-        set_reason(d, v, neighbour);
 }
 
 static void refuse(struct nuc_partitioner *p, struct nuc_node *node, struct nuc_verdict v)
@@ -112,7 +108,6 @@ static enum nuc_check outcome(struct nuc_verdict v)
 /* Gates of a compute node, asked once: nothing a later round changes takes part in them. */
 static void check_node(struct nuc_partitioner *p, const struct nuc_cluster_ends *ends, struct nuc_node *node)
 {
-    struct nuc_decision *d = decision_of(p, node);
     const char *name = nuc_not_delegated_match(p->not_delegated, node);
 
     if (node->do_not_delegate)
@@ -125,9 +120,7 @@ static void check_node(struct nuc_partitioner *p, const struct nuc_cluster_ends 
     }
     struct nuc_verdict format = nuc_check_format(&p->support, node), ir = nuc_check_ir(&p->support, node);
     struct nuc_verdict target = nuc_check_target(&p->support, node);
-    d->format = outcome(format);
-    d->ir = outcome(ir);
-    d->target = outcome(target);
+    p->gates[node->id] = (struct gates){outcome(format), outcome(ir), outcome(target)};
     bool wide = node->source->width == NUC_WIDTH_INT16
                     ? nuc_is_int16(node)
                     : node->source->width == NUC_WIDTH_FLOAT && !nuc_has_cluster(ends, node);
@@ -347,7 +340,7 @@ static const struct nuc_proposal *propose_without(void *user, const bool *on_cpu
 }
 
 /* A call counts `calls` times. */
-static void place_by_cost(struct nuc_partitioner *p, uint32_t calls)
+static void place_by_cost(struct nuc_partitioner *p, uint32_t calls, struct noted_placement *placed)
 {
     struct nuc_context *cx = p->g->cx;
     const struct nuc_place_proposer proposer = {propose_without, p};
@@ -358,10 +351,11 @@ static void place_by_cost(struct nuc_partitioner *p, uint32_t calls)
     bool *on_cpu = nuc_alloc_array(cx, (size_t)p->model->n_items + 1, sizeof *on_cpu);
     struct nuc_sub_arena *tried = nuc_enter_sub_arena(cx);
     nuc_leave_sub_arena(cx, tried);
-    p->is_trial = true;
+    struct reasons *to = p->to;
+    p->to = NULL;
     p->proposals = nuc_memory_of(tried);
     bool changed = nuc_place_search(p->model, &proposer, p->greedy, on_cpu);
-    p->is_trial = false;
+    p->to = to;
     p->proposals = nuc_memory_of(p->work);
     memcpy(p->refused, p->greedy_refused, p->g->next_id * sizeof *p->refused);
     p->proposal = p->greedy;
@@ -373,8 +367,8 @@ static void place_by_cost(struct nuc_partitioner *p, uint32_t calls)
         uint32_t item = p->model->item_of[n->id];
         if (item == NUC_NO_ITEM || !on_cpu[item])
             continue;
-        note_reason(p, (struct reason){n, reasons[item], NULL, true});
-        p->placed->partitions.n_by_cost += !nuc_follows_cluster(n) || n->cluster == n;
+        note_reason(cx, p->to, (struct reason){n, reasons[item], NULL, true});
+        placed->partitions.n_by_cost += !nuc_follows_cluster(n) || n->cluster == n;
     }
     nuc_free_sub_arena(sub);
 }
@@ -382,7 +376,7 @@ static void place_by_cost(struct nuc_partitioner *p, uint32_t calls)
 /* ---- result ---- */
 
 /* Quantize, dequantize and auxiliary nodes go where the compute node of their cluster goes. */
-static void settle_decision(struct nuc_partitioner *p, struct nuc_decision *d)
+static void settle_decision(const struct nuc_partitioner *p, struct nuc_decision *const *by_id, struct nuc_decision *d)
 {
     const struct nuc_node *n = d->node;
 
@@ -393,7 +387,7 @@ static void settle_decision(struct nuc_partitioner *p, struct nuc_decision *d)
         return;
     }
     if (nuc_follows_cluster(n) && n->cluster != NULL && n->cluster != n) {
-        const struct nuc_decision *of = decision_of(p, n->cluster);
+        const struct nuc_decision *of = by_id[n->cluster->id];
         d->because = n->cluster;
         d->by_cost = of->by_cost;
         set_reason(d, (struct nuc_verdict){false, of->rule, of->actual, of->limit}, of->neighbour);
@@ -519,21 +513,19 @@ struct nuc_operator_counts nuc_count_operators(const struct nuc_graph *g)
     return counts;
 }
 
-static void list_decisions(struct nuc_partitioner *p)
+static void list_decisions(struct nuc_graph *g, struct nuc_partitions *out)
 {
-    struct nuc_graph *g = p->g;
-    uint32_t n_calls = 0;
-
     for (const struct nuc_node *n = g->first; n != NULL; n = n->next)
-        n_calls += nuc_is_call(n);
-    p->decisions = nuc_alloc_array(g->cx, n_calls, sizeof *p->decisions);
-    p->by_id = nuc_alloc_array(g->cx, g->next_id, sizeof *p->by_id);
-    for (struct nuc_node *n = g->first; n != NULL; n = n->next) {
+        out->n_decisions += nuc_is_call(n);
+    out->decisions = nuc_alloc_array(g->cx, out->n_decisions, sizeof *out->decisions);
+    out->n_by_id = g->next_id;
+    out->by_id = nuc_alloc_array(g->cx, g->next_id, sizeof *out->by_id);
+    struct nuc_decision *d = out->decisions;
+    for (const struct nuc_node *n = g->first; n != NULL; n = n->next) {
         if (!nuc_is_call(n))
             continue;
-        struct nuc_decision *d = &p->decisions[p->n_decisions++];
         *d = (struct nuc_decision){.node = n, .actual = "", .limit = ""};
-        p->by_id[n->id] = d;
+        out->by_id[n->id] = d++;
     }
 }
 
@@ -550,7 +542,8 @@ struct nuc_partitioner *nuc_partitioner_new(struct nuc_graph *g, const struct nu
                                               .flavor = o->flavor != NULL ? o->flavor : nuc_flavor_find(cx, NULL),
                                               .waived = (o->force_delegate_cat ? NUC_WAIVE_CAT_SIZES : 0u) |
                                                         (o->reference_compat ? NUC_WAIVE_CORRECTNESS : 0u)}};
-    list_decisions(p);
+    p->gates = nuc_alloc_array(cx, g->next_id, sizeof *p->gates);
+    p->to = &p->all;
     p->proposals = cx->arena;
     p->refused = nuc_alloc_array(cx, g->next_id, sizeof *p->refused);
     p->work = nuc_enter_sub_arena(cx);
@@ -590,9 +583,9 @@ struct nuc_partitions *nuc_partitioner_place(struct nuc_partitioner *p, uint32_t
     assert(by_cost == 0 || p->work != NULL);
     memcpy(p->refused, p->greedy_refused, p->g->next_id * sizeof *p->refused);
     p->proposal = p->greedy;
-    p->placed = placed;
+    p->to = &placed->reasons;
     if (by_cost > 0 && p->proposal != NULL && p->proposal->count > 0)
-        place_by_cost(p, by_cost);
+        place_by_cost(p, by_cost, placed);
     out->count = p->proposal != NULL ? p->proposal->count : 0;
     out->items = nuc_alloc_array(p->g->cx, (size_t)out->count + 1, sizeof *out->items);
     for (uint32_t i = 0; i < out->count; i++)
@@ -602,22 +595,28 @@ struct nuc_partitions *nuc_partitioner_place(struct nuc_partitioner *p, uint32_t
     return out;
 }
 
-void nuc_partitioner_decide(struct nuc_partitioner *p, struct nuc_partitions *partitions)
+static void give_reasons(const struct reasons *reasons, struct nuc_decision *const *by_id)
 {
-    const struct noted_placement *placed = (const struct noted_placement *)partitions;
-
-    for (const struct reason *r = placed->reasons; r < placed->reasons + placed->n_reasons; r++) {
-        struct nuc_decision *d = decision_of(p, r->node);
+    for (const struct reason *r = reasons->items; r < reasons->items + reasons->count; r++) {
+        struct nuc_decision *d = by_id[r->node->id];
         if (r->by_cost || d->rule == NULL)
             set_reason(d, r->verdict, r->neighbour);
         d->by_cost = d->by_cost || r->by_cost;
     }
-    partitions->n_decisions = p->n_decisions;
-    partitions->decisions = p->decisions;
-    partitions->n_by_id = p->g->next_id;
-    partitions->by_id = p->by_id;
-    for (uint32_t i = 0; i < p->n_decisions; i++)
-        settle_decision(p, &p->decisions[i]);
+}
+
+void nuc_partitioner_decide(struct nuc_partitioner *p, struct nuc_partitions *partitions)
+{
+    list_decisions(p->g, partitions);
+    give_reasons(&p->all, partitions->by_id);
+    give_reasons(&((const struct noted_placement *)partitions)->reasons, partitions->by_id);
+    for (struct nuc_decision *d = partitions->decisions; d < partitions->decisions + partitions->n_decisions; d++) {
+        const struct gates gates = p->gates[d->node->id];
+        d->format = gates.format;
+        d->ir = gates.ir;
+        d->target = gates.target;
+        settle_decision(p, partitions->by_id, d);
+    }
     nuc_partitioner_end_search(p);
 }
 
