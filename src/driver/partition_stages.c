@@ -119,9 +119,11 @@ void nuc_decompose_model(struct nuc_job *j)
         list[o->n_preserve_ops + i] = nuc_tflite_preserved[i];
     options.n_preserve_ops = o->n_preserve_ops + own;
     options.preserve_ops = list;
-    /* What another round would begin with is kept. */
-    if (!j->use_up || nuc_is_given(j, from->graph) || nuc_may_preserve(from->graph, &options)) {
+    const bool is_ours = j->use_up && !nuc_is_given(j, from->graph);
+    if (!is_ours || nuc_may_preserve(from->graph, &options)) {
         j->m = nuc_model_after(from, nuc_graph_copy(from->graph));
+        if (is_ours) /* another round would copy it once more */
+            nuc_names_let_go(from->graph);
     } else {
         j->m = nuc_model_after(from, from->graph);
         nuc_renumber(j->m->graph);

@@ -154,8 +154,7 @@ enum nuc_input_kind { NUC_USER_INPUT, NUC_PARAMETER, NUC_BUFFER, NUC_CONSTANT, N
 enum nuc_width { NUC_WIDTH_OPEN, NUC_WIDTH_INT8, NUC_WIDTH_INT16, NUC_WIDTH_FLOAT };
 
 struct nuc_source {
-    const char *file; /* NULL when the archive does not say */
-    int line;
+    const char *file;   /* NULL when the archive does not say */
     const char *module; /* module path such as "blocks.0.c1", "" at top level, NULL when unknown */
     const char *op;     /* operator as the model's file has it: "aten.silu.default", "CONV_2D"; NULL when unknown */
     const char *call;   /* what tells this call of it from others in the file; NULL when unknown */
@@ -163,10 +162,11 @@ struct nuc_source {
     const char *first_call;
     /* What people call it (labels.h), which the parts that it becomes share; NULL: as the values that it reads. */
     const char *label;
-    const char *form;     /* "rows 0 to 7": which part of that value; NULL: all of it */
-    enum nuc_width width; /* of its values */
-    const char *wide;     /* why: "int8 loses 7.5 dB here on 32 samples held out"; NULL: nothing is said */
-    bool is_centred;      /* its rows lost their mean, which the float model's have */
+    const char *form; /* "rows 0 to 7": which part of that value; NULL: all of it */
+    const char *wide; /* why it has its width: "int8 loses 7.5 dB here on 32 samples held out"; NULL: nothing is said */
+    int line;
+    enum nuc_width width : 8; /* of its values */
+    bool is_centred;          /* its rows lost their mean, which the float model's have */
 };
 
 /* Tensor format of a value on the NPU's side (specs of the reference backend: CF becomes N..C). */
@@ -342,6 +342,9 @@ void nuc_graph_gather(struct nuc_graph *g);
 
 /* Frees what no copy shares: the graph and its nodes are not read again. */
 void nuc_graph_let_go(struct nuc_graph *g);
+
+/* Frees the table of names of a graph that is only copied from now on: its nodes keep their names. */
+void nuc_names_let_go(struct nuc_graph *g);
 
 /*
  * A new node in front of `before` (NULL: at the end) with its schema's defaults in every argument. `name` is made

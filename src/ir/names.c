@@ -19,6 +19,7 @@ struct nuc_name_table {
     uint32_t used, capacity;
     struct nuc_index index;
     struct nuc_sub_arena *memory; /* of a long table, which goes when the table grows; NULL: the arena it is made in */
+    struct nuc_sub_arena *texts;  /* of the names that nodes were last given as traced, which go when they get others */
 };
 
 #define SHORT_TABLE 64u /* entries */
@@ -27,6 +28,7 @@ struct nuc_name_table {
 
 static uint32_t find(const struct nuc_name_table *t, const char *name, uint32_t hash)
 {
+    assert(t->capacity != 0);
     for (struct nuc_index_search s = nuc_index_search(&t->index, hash); nuc_index_next(&s);) {
         if (t->entries[s.place].name == name || strcmp(t->entries[s.place].name, name) == 0)
             return s.place;
@@ -42,7 +44,7 @@ static void add(struct nuc_context *cx, struct nuc_name_table *t, struct entry e
 
 static void grow(struct nuc_context *cx, struct nuc_name_table *t, uint32_t capacity)
 {
-    struct nuc_name_table larger = {.capacity = capacity};
+    struct nuc_name_table larger = {.capacity = capacity, .texts = t->texts};
 
     if (capacity >= LONG_TABLE)
         larger.memory = nuc_enter_sub_arena(cx);
@@ -90,7 +92,10 @@ static void take_names(struct nuc_graph *to, const struct nuc_name_table *from, 
 void nuc_names_copy(struct nuc_graph *to, const struct nuc_graph *from, struct nuc_node *const *copies)
 {
     reserve(to, from->n_nodes);
-    take_names(to, from->names, copies);
+    if (from->names->capacity != 0)
+        take_names(to, from->names, copies);
+    for (const struct nuc_node *n = from->first; from->names->capacity == 0 && n != NULL; n = n->next)
+        add(to->cx, to->names, (struct entry){.name = n->name, .node = copies[n->id], .hash = nuc_index_text(n->name)});
 }
 
 void nuc_names_follow(struct nuc_graph *g, struct nuc_node *const *copies)
@@ -111,15 +116,12 @@ static uint32_t enter(struct nuc_graph *g, const char *name, uint32_t hash, bool
     return t->used - 1;
 }
 
-/* "wanted_7", which may be the name that the node has. */
-static const char *with_suffix(struct nuc_graph *g, const struct nuc_node *node, const char *wanted, const char *suffix)
+/* "wanted_7". */
+static const char *with_suffix(struct nuc_graph *g, const char *wanted, const char *suffix)
 {
-    size_t length = strlen(wanted);
-
-    if (node->name != NULL && strncmp(node->name, wanted, length) == 0 && strcmp(node->name + length, suffix) == 0)
-        return node->name;
-    size_t rest = strlen(suffix) + 1;
+    size_t length = strlen(wanted), rest = strlen(suffix) + 1;
     char *name = nuc_alloc(g->cx, length + rest);
+
     memcpy(name, wanted, length);
     memcpy(name + length, suffix, rest);
     return name;
@@ -143,15 +145,15 @@ static const char *claim_at(struct nuc_graph *g, struct nuc_node *node, uint32_t
         *--p = '_';
         const char *suffix = p;
         uint32_t hash = nuc_index_characters(t->entries[base].hash, suffix, strlen(suffix));
-        own = enter(g, with_suffix(g, node, t->entries[base].name, suffix), hash, true);
+        own = enter(g, with_suffix(g, t->entries[base].name, suffix), hash, true);
     }
     t->entries[own].node = node;
     return t->entries[own].name;
 }
 
-static const char *claim(struct nuc_graph *g, struct nuc_node *node, const char *wanted, bool lasts)
+static const char *claim(struct nuc_graph *g, struct nuc_node *node, const char *wanted)
 {
-    return claim_at(g, node, enter(g, wanted, nuc_index_text(wanted), lasts));
+    return claim_at(g, node, enter(g, wanted, nuc_index_text(wanted), false));
 }
 
 #define MAX_NAME 256 /* of an operator, with a '_' for each character */
@@ -179,7 +181,7 @@ static uint32_t enter_default(struct nuc_graph *g, const char *name)
 
 const char *nuc_claim_name(struct nuc_graph *g, struct nuc_node *node, const char *wanted)
 {
-    return wanted != NULL ? claim(g, node, wanted, false) : claim_at(g, node, enter_default(g, nuc_node_op_name(node)));
+    return wanted != NULL ? claim(g, node, wanted) : claim_at(g, node, enter_default(g, nuc_node_op_name(node)));
 }
 
 static uint32_t place_of(const struct nuc_graph *g, const char *name)
@@ -223,7 +225,7 @@ static struct nuc_name_table forget_names(struct nuc_graph *g)
 {
     struct nuc_name_table before = *g->names;
 
-    *g->names = (struct nuc_name_table){.capacity = SHORT_TABLE / 2};
+    *g->names = (struct nuc_name_table){.capacity = SHORT_TABLE / 2, .texts = before.texts};
     reserve(g, g->n_nodes + SHORT_TABLE);
     return before;
 }
@@ -231,7 +233,7 @@ static struct nuc_name_table forget_names(struct nuc_graph *g)
 void nuc_rename(struct nuc_graph *g, struct nuc_node *node, const char *name)
 {
     nuc_release_name(g, node);
-    node->name = claim(g, node, name, false);
+    node->name = claim(g, node, name);
 }
 
 void nuc_renumber(struct nuc_graph *g)
@@ -248,7 +250,7 @@ void nuc_renumber(struct nuc_graph *g)
 void nuc_names_let_go(struct nuc_graph *g)
 {
     nuc_free_sub_arena(g->names->memory);
-    *g->names = (struct nuc_name_table){.capacity = 0};
+    *g->names = (struct nuc_name_table){.texts = g->names->texts};
 }
 
 void nuc_rename_as_traced(struct nuc_graph *g)
@@ -256,10 +258,11 @@ void nuc_rename_as_traced(struct nuc_graph *g)
     struct nuc_name_table before = forget_names(g);
 
     nuc_free_sub_arena(before.memory);
+    g->names->texts = nuc_enter_sub_arena(g->cx);
     for (struct nuc_node *n = g->first; n != g->body; n = n->next)
-        n->name = claim(g, n, n->name, true);
+        n->name = claim(g, n, n->name);
     if (g->body != NULL)
-        g->last->name = claim(g, g->last, g->last->name, true); /* the output */
+        g->last->name = claim(g, g->last, g->last->name); /* the output */
     /* Most nodes are of few operators: each is looked up once. */
     struct {
         const char *name;
@@ -273,4 +276,6 @@ void nuc_rename_as_traced(struct nuc_graph *g)
         }
         n->name = claim_at(g, n, known[n->op].place);
     }
+    nuc_leave_sub_arena(g->cx, g->names->texts);
+    nuc_free_sub_arena(before.texts);
 }

@@ -12,9 +12,6 @@ void nuc_names_copy(struct nuc_graph *to, const struct nuc_graph *from, struct n
 /* The nodes of a graph have become their copies. */
 void nuc_names_follow(struct nuc_graph *g, struct nuc_node *const *copies);
 
-/* All names of a graph that is not read again. */
-void nuc_names_let_go(struct nuc_graph *g);
-
 /* What the node is called from now on: `wanted`, or that with a suffix; NULL stands for the name of its operator. */
 const char *nuc_claim_name(struct nuc_graph *g, struct nuc_node *node, const char *wanted);
 void nuc_release_name(struct nuc_graph *g, const struct nuc_node *node);
