@@ -226,11 +226,15 @@ void nuc_partition_model(struct nuc_job *j)
     };
 
     j->is_same = true;
-    m->partitions = nuc_place(m, &options);
-    while (nuc_expresses_for_npu(m->settings) && nuc_drop_requantizations(m->graph)) {
+    for (;;) {
+        struct nuc_sub_arena *sub = nuc_enter_sub_arena(m->c->cx);
+        m->partitions = nuc_place(m, &options);
+        nuc_leave_sub_arena(m->c->cx, sub);
+        if (!nuc_expresses_for_npu(m->settings) || !nuc_drop_requantizations(m->graph))
+            break;
+        nuc_free_sub_arena(sub);
         j->is_same = false;
         options.names_are_checked = true;
-        m->partitions = nuc_place(m, &options);
     }
     j->again = !o->reference_compat && mark_undelegated(m, &j->preserved);
 }
