@@ -355,12 +355,13 @@ static double steps_of(float result, double scale, int32_t most)
     return steps > -most - 1 ? fmin(steps, most) : -most - 1;
 }
 
-#define ERROR_OF_INT8 (256.0 * 256.0 / 12) /* in squares of steps: what rounding to int8 makes on average */
+/* In squares of steps: what rounding makes on average of 12 bits, half of what int16 has over int8. */
+#define MOST_ERROR (16.0 * 16.0 / 12)
 
 /*
  * Of both forms of tables the one whose squared errors, each by the distance of its number from 0 and 256, add up to
- * less: numbers about 0 are the most frequent. NULL where even these are above those of int8, as of a sine that has
- * many periods.
+ * less: numbers about 0 are the most frequent. NULL where even these are above those of 12 bits, as of a sine that has
+ * many periods or of steps.
  */
 static struct nuc_node *best_samples(struct nuc_cm *c, const struct nuc_node *like, const float *results, double scale)
 {
@@ -379,7 +380,7 @@ static struct nuc_node *best_samples(struct nuc_cm *c, const struct nuc_node *li
         double of_octaves = nuc_clamp_i32(nuc_octave_value(octaves, q), INT16_MIN, INT16_MAX) - steps;
         error_even += of_even * of_even * weight;
         error_octaves += of_octaves * of_octaves * weight;
-        most += ERROR_OF_INT8 * weight;
+        most += MOST_ERROR * weight;
     }
     if (fmin(error_even, error_octaves) > most)
         return NULL;
