@@ -97,7 +97,6 @@ const char *nuc_explain_first(struct nuc_context *cx, const struct nuc_explanati
     if (e->n_causes == 0)
         return NULL;
     const struct nuc_explain_row *row = &e->rows[e->causes[0].root];
-    bool names_place;
     return nuc_format(cx, "%s: %s; 'nucleon explain' tries what helps", nuc_node_text(cx, row->node),
-                      nuc_why_text(cx, e, row, &names_place));
+                      nuc_why_text(cx, e, row));
 }

@@ -189,26 +189,12 @@ static bool is_on_cpu(const struct splitting *s, uint32_t row)
     return row != 0 && s->t.e->rows[row - 1].partition == NULL;
 }
 
-static bool comes_from_partition(const struct splitting *s, const struct nuc_node *node, const bool *known)
+/* The node is in a partition, or on a path on the CPU that is known to lead there. */
+static bool leads_to_partition(const struct splitting *s, const struct nuc_node *node, const bool *known)
 {
-    struct nuc_cursor at = {0, 0};
+    uint32_t row = row_of(&s->t, node);
 
-    for (const struct nuc_node *in = nuc_next_input(node, &at); in != NULL; in = nuc_next_input(node, &at)) {
-        uint32_t row = row_of(&s->t, in);
-        if (row != 0 && (!is_on_cpu(s, row) || known[row - 1]))
-            return true;
-    }
-    return false;
-}
-
-static bool goes_to_partition(const struct splitting *s, const struct nuc_node *node, const bool *known)
-{
-    for (uint32_t i = 0; i < node->n_users; i++) {
-        uint32_t row = row_of(&s->t, node->users[i]);
-        if (row != 0 && (!is_on_cpu(s, row) || known[row - 1]))
-            return true;
-    }
-    return false;
+    return row != 0 && (!is_on_cpu(s, row) || known[row - 1]);
 }
 
 static void find_between(struct splitting *s)
@@ -218,10 +204,18 @@ static void find_between(struct splitting *s)
     bool *to = nuc_alloc_array(s->t.cx, (size_t)e->n_rows + 1, sizeof *to);
 
     s->between = from;
-    for (uint32_t i = 0; i < e->n_rows; i++)
-        from[i] = is_on_cpu(s, i + 1) && comes_from_partition(s, e->rows[i].node, from);
-    for (uint32_t i = e->n_rows; i-- > 0;)
-        to[i] = is_on_cpu(s, i + 1) && goes_to_partition(s, e->rows[i].node, to);
+    for (uint32_t i = 0; i < e->n_rows; i++) {
+        const struct nuc_node *node = e->rows[i].node;
+        struct nuc_cursor at = {0, 0};
+        for (const struct nuc_node *in = nuc_next_input(node, &at); in != NULL && is_on_cpu(s, i + 1);
+             in = nuc_next_input(node, &at))
+            from[i] |= leads_to_partition(s, in, from);
+    }
+    for (uint32_t i = e->n_rows; i-- > 0;) {
+        const struct nuc_node *node = e->rows[i].node;
+        for (uint32_t k = 0; k < node->n_users && is_on_cpu(s, i + 1); k++)
+            to[i] |= leads_to_partition(s, node->users[k], to);
+    }
     for (uint32_t i = 0; i < e->n_rows; i++)
         s->between[i] = from[i] && to[i];
 }
@@ -290,12 +284,6 @@ static void add_cause(struct nuc_explanation *e, uint32_t split, uint32_t cause,
         s->cause = cause;
 }
 
-/* What is on the CPU for its cost alone, as the whole model was looked at, is not to be joined. */
-static bool is_by_cost(const struct nuc_explanation *e, const struct nuc_explain_split *split)
-{
-    return split->n_causes == 1 && e->rows[e->causes[split->cause].root].decision->by_cost;
-}
-
 static void add_split(struct splitting *s, uint32_t first, const uint32_t *next, uint32_t *met)
 {
     struct nuc_explanation *e = s->t.e;
@@ -319,7 +307,8 @@ static void add_split(struct splitting *s, uint32_t first, const uint32_t *next,
                 touch(s, split, row->node->users[k], false);
         }
     }
-    if (is_by_cost(e, split))
+    /* What is on the CPU for its cost alone, as the whole model was looked at, is not to be joined. */
+    if (split->n_causes == 1 && e->rows[e->causes[split->cause].root].decision->by_cost)
         split->saved_cycles = 0;
 }
 

@@ -109,6 +109,8 @@ const char *nuc_found_text(struct nuc_context *cx, const struct nuc_explanation 
 {
     struct nuc_text out = {.cx = cx};
 
-    *names_place = d->actual != NULL && print_found(&out, e, d->node, d->actual);
+    bool any = d->actual != NULL && print_found(&out, e, d->node, d->actual);
+    if (names_place != NULL)
+        *names_place = any;
     return nuc_text_string(&out);
 }

@@ -24,12 +24,8 @@ const char *nuc_source_text(struct nuc_context *cx, const struct nuc_source *sou
 /* "aten.gelu at model.py:23 (blocks.0.act)", as far as it is known. */
 const char *nuc_place_text(struct nuc_context *cx, const struct nuc_node *node);
 
-/*
- * Why a row is on the CPU, without what computes it there; and with that, "" where the NPU was not asked. `names_place`
- * as below.
- */
-const char *nuc_why_text(struct nuc_context *cx, const struct nuc_explanation *e, const struct nuc_explain_row *row,
-                         bool *names_place);
+/* Why a row is on the CPU, without what computes it there; and with that, "" where the NPU was not asked. */
+const char *nuc_why_text(struct nuc_context *cx, const struct nuc_explanation *e, const struct nuc_explain_row *row);
 const char *nuc_reason_text(struct nuc_context *cx, const struct nuc_explanation *e, const struct nuc_explain_row *row);
 
 /* Work that --io int8 leaves to the caller: an input is quantized, or an output dequantized. NULL: not known. */
@@ -50,7 +46,10 @@ const char *nuc_fix_text(struct nuc_context *cx, const struct nuc_explanation *e
                          const struct nuc_explain_row *row);
 const char *nuc_no_fix_text(struct nuc_context *cx, const struct nuc_explanation *e, uint32_t cause);
 
-/* What a decision found, with places in the model for names of nodes; `names_place` says whether there were any. */
+/*
+ * What a decision found, with places in the model for names of nodes; *names_place, unless NULL: whether there were
+ * any.
+ */
 const char *nuc_found_text(struct nuc_context *cx, const struct nuc_explanation *e, const struct nuc_decision *d,
                            bool *names_place);
 

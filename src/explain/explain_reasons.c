@@ -120,11 +120,10 @@ static const char *number_text(const struct nuc_explanation *e, const struct nuc
     return e->target->cpu != NULL ? "; computed on the CPU in int8" : "; computed on the CPU in float";
 }
 
-const char *nuc_why_text(struct nuc_context *cx, const struct nuc_explanation *e, const struct nuc_explain_row *row,
-                         bool *names_place)
+const char *nuc_why_text(struct nuc_context *cx, const struct nuc_explanation *e, const struct nuc_explain_row *row)
 {
     const struct nuc_decision *d = row->decision;
-    const char *found = nuc_found_text(cx, e, d, names_place);
+    const char *found = nuc_found_text(cx, e, d, NULL);
 
     if (d->rule == nuc_has_operator_rule)
         return why_not_there(cx, e, d->actual, row->node);
@@ -143,13 +142,12 @@ const char *nuc_reason_text(struct nuc_context *cx, const struct nuc_explanation
 {
     const struct nuc_source *from = row->node->source;
     const char *number = number_text(e, row);
-    bool names_place;
 
     if (!e->delegates && row->in_float && from->width == NUC_WIDTH_FLOAT && from->wide != NULL)
         return nuc_format(cx, "stays in float: %s", from->wide);
     if (!e->delegates)
         return row->in_float && nuc_is_text(number) ? number + strlen("; ") : "";
-    const char *why = nuc_why_text(cx, e, row, &names_place);
+    const char *why = nuc_why_text(cx, e, row);
     return row->decision->rule == nuc_wide_enough_rule ? why : nuc_format(cx, "%s%s", why, number);
 }
 

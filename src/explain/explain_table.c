@@ -218,14 +218,11 @@ static bool needs_no_words(const struct nuc_explanation *e, const struct nuc_exp
     return row->is_operator && (row->cause == NUC_NO_CAUSE || !has_reason(e, &e->rows[e->causes[row->cause].root]));
 }
 
-static bool is_same_place(const char *a, const char *b)
-{
-    return a == NULL || b == NULL ? a == b : strcmp(a, b) == 0;
-}
-
 static bool is_in_run(const struct nuc_explanation *e, uint32_t row, uint32_t first)
 {
-    return needs_no_words(e, &e->rows[row]) && is_same_place(e->rows[row].partition, e->rows[first].partition);
+    const char *a = e->rows[row].partition, *b = e->rows[first].partition;
+
+    return needs_no_words(e, &e->rows[row]) && (a == NULL || b == NULL ? a == b : strcmp(a, b) == 0);
 }
 
 /* The run that begins with row `first`, of rows below `end`. */
@@ -303,28 +300,21 @@ static const char *place_of_run(struct nuc_context *cx, const struct nuc_explana
     return from_to(cx, nuc_source_text(cx, begin->source), nuc_source_text(cx, end->source));
 }
 
-static void add_run(struct nuc_text *out, const struct nuc_explanation *e, const struct run *run)
-{
-    enum { MOST_LINES = 3 };
-    const struct nuc_explain_row *first = &e->rows[run->first];
-
-    if (run->n_calls <= MOST_LINES || first->partition == NULL) {
-        add_short_run(out, e, run);
-        return;
-    }
-    add_first_columns(out, first->partition != NULL ? first->partition : "CPU",
-                      nuc_format(out->cx, "%u operators", run->n_operators));
-    add_last_columns(out, e, place_of_run(out->cx, e, run), MODULE + 1 + SOURCE, run->cycles);
-}
-
-/* The runs among rows from `first` to `end`, none of which is a cause. */
+/* The runs among rows from `first` to `end`, none of which is a cause: long ones of a partition in one line. */
 static void add_runs(struct nuc_text *out, const struct nuc_explanation *e, uint32_t first, uint32_t end, bool *printed)
 {
+    enum { MOST_LINES = 3 };
+
     for (uint32_t i = first; i < end; i++) {
         if (printed[i] || !needs_no_words(e, &e->rows[i]))
             continue;
         struct run run = run_of(e, i, end);
-        add_run(out, e, &run);
+        if (run.n_calls <= MOST_LINES || e->rows[i].partition == NULL) {
+            add_short_run(out, e, &run);
+        } else {
+            add_first_columns(out, e->rows[i].partition, nuc_format(out->cx, "%u operators", run.n_operators));
+            add_last_columns(out, e, place_of_run(out->cx, e, &run), MODULE + 1 + SOURCE, run.cycles);
+        }
         for (uint32_t k = i; k <= run.last; k++)
             printed[k] = printed[k] || is_in_run(e, k, i);
     }

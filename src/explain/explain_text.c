@@ -64,7 +64,6 @@ static const char *rescaling_text(struct nuc_context *cx, const struct nuc_node 
 static void add_split_cause(struct nuc_text *line, const struct nuc_explanation *e, const struct reason *r)
 {
     struct nuc_context *cx = line->cx;
-    bool names_place;
 
     if (r->first->cause == NUC_NO_CAUSE) {
         nuc_text_addf(line, "%s", rescaling_text(cx, r->first->first));
@@ -74,7 +73,7 @@ static void add_split_cause(struct nuc_text *line, const struct nuc_explanation 
     nuc_text_addf(line, "%s", nuc_place_text(cx, root->node));
     if (r->first->n_causes > 1)
         nuc_text_addf(line, " and %u more", r->first->n_causes - 1);
-    nuc_text_addf(line, ": %s", nuc_why_text(cx, e, root, &names_place));
+    nuc_text_addf(line, ": %s", nuc_why_text(cx, e, root));
 }
 
 static void add_splits(struct nuc_text *out, const struct nuc_explanation *e, bool all)

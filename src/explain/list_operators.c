@@ -28,25 +28,22 @@ static const char *archive_name(enum nuc_op op)
     return nuc_op_name(op, NUC_ATEN);
 }
 
-/* Puts an operator in its place among `count` that are in order of their names. */
-static void insert_sorted(enum nuc_op *ops, uint32_t count, enum nuc_op op, const char *(*name)(enum nuc_op op))
-{
-    for (; count > 0 && strcmp(name(ops[count - 1]), name(op)) > 0; count--)
-        ops[count] = ops[count - 1];
-    ops[count] = op;
-}
-
 /* The operators of a rule set by name, NULL: those of archives, in the arena. */
 static const enum nuc_op *sorted_operators(struct nuc_context *cx, const struct nuc_support *s, uint32_t *count)
 {
+    const char *(*name)(enum nuc_op op) = s != NULL ? short_name : archive_name;
     enum nuc_op *ops = nuc_alloc_array(cx, NUC_OP_COUNT, sizeof *ops);
 
     *count = 0;
     for (enum nuc_op op = 0; op < NUC_OP_COUNT; op++) {
-        if (s != NULL ? row_of(s, op) != NULL
-                      : nuc_op_in_dialect(op, NUC_ATEN) && (strncmp(archive_name(op), "aten.", 5) == 0 ||
-                                                            strncmp(archive_name(op), "torchvision.", 12) == 0))
-            insert_sorted(ops, (*count)++, op, s != NULL ? short_name : archive_name);
+        if (s != NULL ? row_of(s, op) == NULL
+                      : !nuc_op_in_dialect(op, NUC_ATEN) || (strncmp(archive_name(op), "aten.", 5) != 0 &&
+                                                             strncmp(archive_name(op), "torchvision.", 12) != 0))
+            continue;
+        uint32_t at = (*count)++;
+        for (; at > 0 && strcmp(name(ops[at - 1]), name(op)) > 0; at--)
+            ops[at] = ops[at - 1];
+        ops[at] = op;
     }
     return ops;
 }

@@ -14,7 +14,6 @@ static void put_cause(const struct nuc_network *net, json_t *to, uint32_t index)
     const struct nuc_explain_cause *cause = &net->e->causes[index];
     const struct nuc_explain_row *root = &net->e->rows[cause->root];
     const struct nuc_decision *d = root->decision;
-    bool names_place;
 
     nuc_put_id(net->cx, to, "node", id_of_cause(net, index));
     json_t *list = nuc_put_array(net->cx, to, "operators");
@@ -22,7 +21,7 @@ static void put_cause(const struct nuc_network *net, json_t *to, uint32_t index)
         if (net->nodes[i].row != NULL && net->nodes[i].row->cause == index)
             nuc_put_int(net->cx, list, NULL, i);
     }
-    nuc_put_decision(net->cx, to, net->e, root, nuc_found_text(net->cx, net->e, d, &names_place));
+    nuc_put_decision(net->cx, to, net->e, root, nuc_found_text(net->cx, net->e, d, NULL));
     nuc_put_bool(net->cx, to, "by_cost", d->by_cost);
     nuc_put_count(net->cx, to, "cycles", cause->part_cycles + cause->follow_cycles);
     nuc_put_count(net->cx, to, "lost_cycles", cause->lost_cycles);
