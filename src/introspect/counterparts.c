@@ -22,21 +22,17 @@ static bool same_text(const char *a, const char *b)
 /* What makes a node of the quantized and one of the float model the same: calls of its file, or source lines. */
 enum likeness { BY_CALL, BY_LINE, N_LIKENESSES };
 
-static bool same_origin(enum likeness how, const struct nuc_node *q, const struct nuc_node *f)
-{
-    if (how == BY_CALL)
-        return same_text(nuc_first_call(q), nuc_first_call(f));
-    return same_text(q->source->module, f->source->module) && same_text(q->source->file, f->source->file) &&
-           q->source->line == f->source->line;
-}
-
 /* Whether two nodes may compute the same value: one operator, one shape and one origin. */
 static bool correspond(enum likeness how, const struct nuc_node *q, const struct nuc_node *f)
 {
-    const struct nuc_meta *a = &q->vals[0], *b = &f->vals[0];
+    const struct nuc_source *a = q->source, *b = f->source;
 
-    return q->op == f->op && q->n_vals == 1 && f->n_vals == 1 && b->dtype == NUC_F32 && a->rank == b->rank &&
-           memcmp(a->sizes, b->sizes, a->rank * sizeof a->sizes[0]) == 0 && same_origin(how, q, f);
+    if (q->op != f->op || q->n_vals != 1 || f->n_vals != 1 || f->vals[0].dtype != NUC_F32 ||
+        !nuc_same_sizes(&q->vals[0], &f->vals[0]))
+        return false;
+    if (how == BY_CALL)
+        return same_text(nuc_first_call(q), nuc_first_call(f));
+    return same_text(a->module, b->module) && same_text(a->file, b->file) && a->line == b->line;
 }
 
 /* Nodes of the float model that correspond to `q`; `index` is one of them, from 0, NULL: there are fewer. */

@@ -38,16 +38,6 @@ static const struct nuc_node *operand(const struct nuc_node *n)
     return n->n_args != 0 && n->args[NUC_SELF].kind == NUC_ARG_NODE ? n->args[NUC_SELF].u.node : NULL;
 }
 
-/* Dimensions with more than one element after the first, which is the batch. */
-static size_t n_real_dimensions(const struct nuc_meta *m)
-{
-    size_t count = 0;
-
-    for (size_t i = 1; i < m->rank; i++)
-        count += m->sizes[i] > 1;
-    return count;
-}
-
 /*
  * The axis of a softmax in an output that may be a view of its value: that of the same size, where it is the only one.
  */
@@ -98,6 +88,10 @@ struct nuc_output_facts nuc_output_facts(const struct nuc_model *m, size_t outpu
         reshaped |= nuc_op_family(n->op) == NUC_FAMILY_VIEW;
         n = operand(n);
     }
-    facts.is_image = reshaped && n != NULL && n->n_vals != 0 && n_real_dimensions(&n->vals[0]) >= 2;
+    /* Dimensions with more than one element after the first, which is the batch. */
+    size_t n_real = 0;
+    for (size_t i = 1; n != NULL && n->n_vals != 0 && i < n->vals[0].rank; i++)
+        n_real += n->vals[0].sizes[i] > 1;
+    facts.is_image = reshaped && n_real >= 2;
     return facts;
 }

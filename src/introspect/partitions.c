@@ -71,33 +71,23 @@ void nuc_put_network_partitions(struct nuc_network *net, json_t *tree)
 
 /* ---- instructions ---- */
 
-static uint32_t partition_of(const struct nuc_network *net, const struct nuc_node *call)
-{
-    const struct nuc_lowered *l = net->job.m->lowered;
-
-    for (uint32_t i = 0; call != NULL && call->delegate != NULL && i < l->n_partitions; i++) {
-        if (l->partitions[i].delegate == call->delegate)
-            return i;
-    }
-    return NUC_NO_ID;
-}
-
-static const char *operator_of(const struct nuc_network *net, const struct nuc_node *instruction)
-{
-    if (instruction->delegate != NULL)
-        return instruction->delegate->backend_id;
-    struct nuc_out_variant v = nuc_out_variant_of(net->cx, instruction);
-    return v.overload == NULL || *v.overload == '\0' ? v.name : nuc_format(net->cx, "%s.%s", v.name, v.overload);
-}
-
 static void put_instruction(const struct nuc_network *net, json_t *to, size_t index)
 {
-    const struct nuc_node *n = net->job.made.instructions[index];
-    uint32_t partition = partition_of(net, n);
-    const struct nuc_node *owner = net->cycles->owners[index];
+    const struct nuc_node *n = net->job.made.instructions[index], *owner = net->cycles->owners[index];
+    const struct nuc_lowered *l = net->job.m->lowered;
     uint32_t id = owner == NULL || !nuc_is_operator(owner) ? NUC_NO_ID : nuc_network_id(net, owner);
+    uint32_t partition = NUC_NO_ID;
+    const char *name = NULL;
 
-    nuc_put_text(net->cx, to, "operator", n == NULL ? NULL : operator_of(net, n));
+    if (n != NULL && n->delegate != NULL) {
+        name = n->delegate->backend_id;
+        for (uint32_t i = 0; i < l->n_partitions; i++)
+            partition = l->partitions[i].delegate == n->delegate ? i : partition;
+    } else if (n != NULL) {
+        struct nuc_out_variant v = nuc_out_variant_of(net->cx, n);
+        name = v.overload == NULL || *v.overload == '\0' ? v.name : nuc_format(net->cx, "%s.%s", v.name, v.overload);
+    }
+    nuc_put_text(net->cx, to, "operator", name);
     nuc_put_text(net->cx, to, "where", partition != NUC_NO_ID ? "npu" : "cpu");
     nuc_put_count(net->cx, to, "cycles", net->cycles->instructions[index]);
     json_t *list = nuc_put_array(net->cx, to, "nodes");
