@@ -9,8 +9,6 @@ struct extraction {
     const struct nuc_program_view *view;
     const struct nuc_view_method *method;
     uint32_t instruction; /* of the call */
-    struct nuc_extracted *models;
-    size_t count, capacity;
 };
 
 static _Noreturn void refuse(const struct extraction *e, const char *what)
@@ -82,27 +80,23 @@ static struct nuc_span model_of(const struct extraction *e, struct nuc_view_list
     return nuc_lt_write(m);
 }
 
-static void extract(struct extraction *e, const struct nuc_view_instruction *call)
-{
-    const struct nuc_view_delegate *delegate = &e->method->delegates[call->index];
-
-    if (!nuc_view_is(delegate->backend, "NeutronBackend"))
-        return;
-    struct nuc_payload payload = nuc_payload_parse(e->cx, e->view->file, delegate->data);
-    e->models = nuc_grow(e->cx, e->models, &e->capacity, e->count + 1, sizeof *e->models);
-    e->models[e->count++] = (struct nuc_extracted){e->instruction, model_of(e, call->args, &payload)};
-}
-
 const struct nuc_extracted *nuc_extract_litert(struct nuc_context *cx, const struct nuc_program_view *view,
                                                size_t *count)
 {
     struct extraction e = {.cx = cx, .view = view, .method = view->methods};
     const struct nuc_view_chain *chain = e.method->chains; /* the runtime executes programs of one chain */
+    struct nuc_extracted *models = NULL;
+    size_t capacity = 0;
 
+    *count = 0;
     for (; e.method->n_chains > 0 && e.instruction < chain->n_instructions; e.instruction++) {
-        if (chain->instructions[e.instruction].kind == NUC_INSTRUCTION_DELEGATE)
-            extract(&e, &chain->instructions[e.instruction]);
+        const struct nuc_view_instruction *call = &chain->instructions[e.instruction];
+        if (call->kind != NUC_INSTRUCTION_DELEGATE ||
+            !nuc_view_is(e.method->delegates[call->index].backend, "NeutronBackend"))
+            continue;
+        struct nuc_payload payload = nuc_payload_parse(cx, view->file, e.method->delegates[call->index].data);
+        models = nuc_grow(cx, models, &capacity, *count + 1, sizeof *models);
+        models[(*count)++] = (struct nuc_extracted){e.instruction, model_of(&e, call->args, &payload)};
     }
-    *count = e.count;
-    return e.models;
+    return models;
 }

@@ -93,18 +93,6 @@ static void inspect_litert(const struct nuc_inspection *in, struct nuc_text *out
     }
 }
 
-/* What a bundle adds to the program, which is described as if it were alone. */
-static void inspect_bundle(const struct nuc_inspection *in, struct nuc_text *out, enum nuc_inspect_form form,
-                           struct nuc_span file, json_t *tree)
-{
-    const struct nuc_bundle *b = nuc_bundle_read(in->cx, in->file, file);
-
-    if (form == NUC_INSPECT_TEXT)
-        nuc_text_addf(out, "bundled program, %zu bytes, with %u test case%s; its program:\n", file.size, b->n_cases,
-                      b->n_cases == 1 ? "" : "s");
-    nuc_put_count(in->cx, tree, "test_cases", b->n_cases);
-}
-
 static void inspect_program(const struct nuc_inspection *in, struct nuc_text *out, enum nuc_inspect_form form,
                             struct nuc_span file)
 {
@@ -118,8 +106,14 @@ static void inspect_program(const struct nuc_inspection *in, struct nuc_text *ou
     }
     if (nuc_package_of(in->cx, in->file, file, &package))
         nuc_package_put(in->cx, &package, nuc_put_object(in->cx, tree, "package"));
-    if (nuc_is_bundle(file))
-        inspect_bundle(in, out, form, file, tree);
+    if (nuc_is_bundle(file)) {
+        /* Its program is described as if it were alone. */
+        const uint32_t n = nuc_bundle_read(in->cx, in->file, file)->n_cases;
+        if (form == NUC_INSPECT_TEXT)
+            nuc_text_addf(out, "bundled program, %zu bytes, with %u test case%s; its program:\n", file.size, n,
+                          n == 1 ? "" : "s");
+        nuc_put_count(in->cx, tree, "test_cases", n);
+    }
     nuc_inspect_program(in, program, tree);
     if (form == NUC_INSPECT_JSON)
         nuc_text_addf(out, "%s", nuc_json_text(in->cx, tree));

@@ -11,9 +11,9 @@
 
 #define MAX_SHOWN 64u /* items of a list */
 
-void nuc_put_bytes_text(struct nuc_context *cx, json_t *parent, const char *key, const char *text, size_t length)
+void nuc_put_bytes_text(struct nuc_context *cx, json_t *parent, const char *key, const char *text)
 {
-    const struct nuc_view_list bytes = {(const uint8_t *)text, (uint32_t)length, 1};
+    const struct nuc_view_list bytes = {(const uint8_t *)text, text != NULL ? (uint32_t)strlen(text) : 0, 1};
 
     nuc_put_string(cx, parent, key, nuc_view_text(cx, bytes));
 }

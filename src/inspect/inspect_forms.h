@@ -31,8 +31,8 @@ void nuc_inspect_neutron_graphs(const struct nuc_inspection *in, const struct nu
 /* The data of a NeutronBackend delegate. */
 void nuc_inspect_payload(const struct nuc_inspection *in, struct nuc_span bytes, json_t *out);
 
-/* Text of a file, which may be any bytes, as a JSON string: what is not printable ASCII becomes \xNN. */
-void nuc_put_bytes_text(struct nuc_context *cx, json_t *parent, const char *key, const char *text, size_t length);
+/* Text of a file, which may be any bytes, as a JSON string: what is not printable ASCII becomes \xNN. NULL is "". */
+void nuc_put_bytes_text(struct nuc_context *cx, json_t *parent, const char *key, const char *text);
 
 /* ---- text of trees ---- */
 

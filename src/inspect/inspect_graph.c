@@ -80,19 +80,6 @@ static void put_arg(struct nuc_context *cx, json_t *out, const char *name, const
     }
 }
 
-static void put_source(struct nuc_context *cx, json_t *out, const struct nuc_source *source)
-{
-    if (source->file == NULL && source->module == NULL)
-        return;
-    json_t *place = nuc_put_object(cx, out, "source");
-    if (source->file != NULL) {
-        nuc_put_string(cx, place, "file", source->file);
-        nuc_put_int(cx, place, "line", source->line);
-    }
-    if (source->module != NULL)
-        nuc_put_string(cx, place, "module", source->module);
-}
-
 void nuc_inspect_graph_json(struct nuc_context *cx, const struct nuc_graph *g, json_t *out)
 {
     json_t *nodes = nuc_put_array(cx, out, "nodes");
@@ -126,7 +113,15 @@ void nuc_inspect_graph_json(struct nuc_context *cx, const struct nuc_graph *g, j
         } else if (n->n_vals == 1) {
             put_meta(cx, node, "val", &n->vals[0]);
         }
-        put_source(cx, node, n->source);
+        const struct nuc_source *source = n->source;
+        const bool placed = source->file != NULL || source->module != NULL;
+        json_t *place = placed ? nuc_put_object(cx, node, "source") : NULL;
+        if (source->file != NULL) {
+            nuc_put_string(cx, place, "file", source->file);
+            nuc_put_int(cx, place, "line", source->line);
+        }
+        if (source->module != NULL)
+            nuc_put_string(cx, place, "module", source->module);
     }
 }
 

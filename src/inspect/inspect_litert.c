@@ -15,11 +15,6 @@ static void put_list(struct nuc_context *cx, json_t *out, const char *key, const
         nuc_put_int(cx, list, NULL, values[i]);
 }
 
-static void put_text(struct nuc_context *cx, json_t *out, const char *key, const char *text)
-{
-    nuc_put_bytes_text(cx, out, key, text == NULL ? "" : text, text == NULL ? 0 : strlen(text));
-}
-
 static void put_field(struct nuc_context *cx, json_t *out, const struct nuc_lt_field *f, const union nuc_lt_options *o)
 {
     const void *member = nuc_lt_member(o, f);
@@ -52,7 +47,7 @@ static void put_field(struct nuc_context *cx, json_t *out, const struct nuc_lt_f
             put_list(cx, out, f->text, list->values, list->count);
         break;
     case NUC_LT_FIELD_TEXT:
-        put_text(cx, out, f->text, nuc_lt_field_text(o, f));
+        nuc_put_bytes_text(cx, out, f->text, nuc_lt_field_text(o, f));
         break;
     case NUC_LT_FIELD_BYTES:
         nuc_put_int(cx, out, f->text, (int64_t)((const struct nuc_span *)member)->size);
@@ -74,7 +69,7 @@ static void put_tensor(struct nuc_context *cx, json_t *list, const struct nuc_lt
 {
     json_t *out = nuc_put_object(cx, list, NULL);
 
-    put_text(cx, out, "name", t->name);
+    nuc_put_bytes_text(cx, out, "name", t->name);
     nuc_put_string(cx, out, "dtype", t->is_resource ? "resource" : nuc_dtype_name(t->dtype));
     put_list(cx, out, "shape", t->shape, t->rank);
     nuc_put_bool(cx, out, "constant", t->data.data != NULL);
@@ -98,7 +93,7 @@ static void put_operator(struct nuc_context *cx, json_t *list, const struct nuc_
 
     nuc_put_string(cx, out, "operator", nuc_lt_code_name(cx, op->code));
     if (op->custom_code != NULL)
-        put_text(cx, out, "custom_code", op->custom_code);
+        nuc_put_bytes_text(cx, out, "custom_code", op->custom_code);
     put_indices(cx, out, "inputs", op->inputs, op->n_inputs);
     put_indices(cx, out, "outputs", op->outputs, op->n_outputs);
     /* Fields without a name for printed forms are left out, and the object with them when there are no others. */
@@ -120,7 +115,7 @@ void nuc_inspect_litert_json(struct nuc_context *cx, const struct nuc_lt_model *
     for (uint32_t k = 0; k < m->n_subgraphs; k++) {
         const struct nuc_lt_subgraph *s = &m->subgraphs[k];
         json_t *subgraph = nuc_put_object(cx, subgraphs, NULL);
-        put_text(cx, subgraph, "name", s->name);
+        nuc_put_bytes_text(cx, subgraph, "name", s->name);
         put_indices(cx, subgraph, "inputs", s->inputs, s->n_inputs);
         put_indices(cx, subgraph, "outputs", s->outputs, s->n_outputs);
         json_t *tensors = nuc_put_array(cx, subgraph, "tensors");
@@ -150,13 +145,12 @@ static void draw_boundary(struct nuc_text *out, uint32_t k, const struct nuc_lt_
 
 static void draw_edge(struct nuc_text *out, const struct nuc_lt_tensor *t, const char *from, const char *to)
 {
+    int64_t sizes[NUC_MAX_RANK];
+
     nuc_text_addf(out, "  %s -> %s [label=", from, to);
-    struct nuc_text text = {.cx = out->cx};
-    nuc_text_addf(&text, "%s[", nuc_dtype_name(t->dtype));
     for (uint32_t i = 0; i < t->rank; i++)
-        nuc_text_addf(&text, "%s%d", i == 0 ? "" : ", ", (int)t->shape[i]);
-    nuc_text_addf(&text, "]");
-    nuc_dot_string(out, nuc_text_string(&text));
+        sizes[i] = t->shape[i];
+    nuc_dot_string(out, nuc_format(out->cx, "%s%s", nuc_dtype_name(t->dtype), nuc_sizes_text(out->cx, sizes, t->rank)));
     nuc_text_addf(out, "];\n");
 }
 

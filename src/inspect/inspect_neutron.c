@@ -66,12 +66,11 @@ static void put_tensors(struct nuc_context *cx, json_t *list, const char *what, 
                         const int32_t *tensors, uint32_t count)
 {
     for (uint32_t i = 0; i < count; i++) {
-        const char *name = s->tensors[tensors[i]].name;
         json_t *item = nuc_put_object(cx, list, NULL);
         nuc_put_string(cx, item, "what", what);
         nuc_put_int(cx, item, "number", i);
         nuc_put_int(cx, item, "tensor", tensors[i]);
-        nuc_put_bytes_text(cx, item, "name", name == NULL ? "" : name, name == NULL ? 0 : strlen(name));
+        nuc_put_bytes_text(cx, item, "name", s->tensors[tensors[i]].name);
     }
 }
 
@@ -81,7 +80,7 @@ static void put_graph(const struct nuc_inspection *in, json_t *out, const struct
     const struct nuc_container_header *h = &n->header;
     struct nuc_context *cx = in->cx;
 
-    nuc_put_bytes_text(cx, out, "name", n->name, strlen(n->name));
+    nuc_put_bytes_text(cx, out, "name", n->name);
     nuc_put_int(cx, out, "container_version", n->form);
     nuc_put_string(cx, out, "converter", n->is_ours ? "nucleon" : "other");
     nuc_put_int(cx, out, "microcode_version", h->version);
@@ -125,7 +124,7 @@ void nuc_inspect_neutron_graphs(const struct nuc_inspection *in, const struct nu
         if (nuc_attempt(in->cx, read_graph, &r) == NUC_OK)
             put_graph(in, graph, &r);
         else /* described by what is wrong with it */
-            nuc_put_bytes_text(in->cx, graph, "damaged", in->cx->message, strlen(in->cx->message));
+            nuc_put_bytes_text(in->cx, graph, "damaged", in->cx->message);
     }
 }
 

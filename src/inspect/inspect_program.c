@@ -292,48 +292,46 @@ static void print_items(struct nuc_text *out, const json_t *list, const char *be
     }
 }
 
+/* Where the object has the member: the template, of it and others. */
+static void print_if(struct nuc_text *out, const json_t *object, const char *member, const char *template)
+{
+    if (json_object_get(object, member) != NULL)
+        nuc_print_members(out, object, template);
+}
+
 static void print_input_facts(struct nuc_text *out, const json_t *input)
 {
-    if (json_object_get(input, "name") != NULL)
-        nuc_print_members(out, input, "{name}");
-    if (json_object_get(input, "least") != NULL)
-        nuc_print_members(out, input, ", {least:6} to {most:6} in calibration");
+    print_if(out, input, "name", "{name}");
+    print_if(out, input, "least", ", {least:6} to {most:6} in calibration");
 }
 
 static void print_output_facts(struct nuc_text *out, const json_t *output)
 {
     const json_t *classes = json_object_get(output, "classes");
 
-    if (json_object_get(output, "name") != NULL)
-        nuc_print_members(out, output, "{name}");
+    print_if(out, output, "name", "{name}");
     if (classes != NULL)
         nuc_text_addf(out, ", %zu classes: ", json_array_size(classes));
-    if (classes != NULL)
-        nuc_print_members(out, output, "{classes:t}");
+    print_if(out, output, "classes", "{classes:t}");
 }
 
 static void print_named(struct nuc_text *out, const json_t *named)
 {
-    const json_t *facts = json_object_get(named, "facts"), *images = json_object_get(facts, "images");
+    const json_t *facts = json_object_get(named, "facts"), *target = json_object_get(facts, "target");
 
     nuc_print_members(out, named, "named data '{key}', {bytes} bytes");
-    if (json_object_get(named, "damaged") != NULL)
-        nuc_print_members(out, named, ", damaged: {damaged}");
+    print_if(out, named, "damaged", ", damaged: {damaged}");
     nuc_text_addf(out, "\n");
     print_items(out, json_object_get(facts, "inputs"), "  input ", "\n", print_input_facts);
     print_items(out, json_object_get(facts, "outputs"), "  output ", "\n", print_output_facts);
     for (size_t i = 0; i < json_array_size(json_object_get(facts, "memories")); i++)
         nuc_print_members(out, json_array_get(json_object_get(facts, "memories"), i), "  memory {name}: {holds}\n");
-    if (json_object_get(facts, "front_end") != NULL)
-        nuc_print_members(out, json_object_get(facts, "front_end"), "  front end: {text}\n");
-    if (json_object_get(facts, "target") != NULL)
-        nuc_print_members(out, json_object_get(facts, "target"), "  target {name}");
-    if (json_object_get(json_object_get(facts, "target"), "cpu") != NULL)
-        nuc_print_members(out, json_object_get(facts, "target"), ", {cpu}");
-    if (json_object_get(facts, "target") != NULL)
-        nuc_text_addf(out, "\n");
-    if (images != NULL)
-        nuc_print_members(out, images, "  images: (pixel / 255 - {mean}) / {std}, resize {resize}\n");
+    print_if(out, json_object_get(facts, "front_end"), "text", "  front end: {text}\n");
+    print_if(out, target, "name", "  target {name}");
+    print_if(out, target, "cpu", ", {cpu}");
+    nuc_text_addf(out, target != NULL ? "\n" : "");
+    print_if(out, json_object_get(facts, "images"), "mean",
+             "  images: (pixel / 255 - {mean}) / {std}, resize {resize}\n");
 }
 
 void nuc_print_program(struct nuc_text *out, const json_t *tree)
@@ -345,8 +343,7 @@ void nuc_print_program(struct nuc_text *out, const json_t *tree)
                           "package of a program: version {program_version}, program {program_bytes} bytes, "
                           "microcode {microcode_version:x}, signature {signature_bytes} bytes\n");
     nuc_print_members(out, tree, "ExecuTorch program, {bytes} bytes\n");
-    if (json_object_get(tree, "program_bytes") != NULL)
-        nuc_print_members(out, tree, "extended header: program {program_bytes} bytes, segments at {segments_at}\n");
+    print_if(out, tree, "program_bytes", "extended header: program {program_bytes} bytes, segments at {segments_at}\n");
     nuc_print_members(out, tree, "schema version {schema_version}, {segments} segments, {constants} constants\n");
     for (size_t i = 0; i < json_array_size(json_object_get(tree, "named_data")); i++)
         print_named(out, json_array_get(json_object_get(tree, "named_data"), i));

@@ -137,16 +137,6 @@ static void see(struct seen *s, const struct tensor *t)
     s->elements = t->elements > s->elements ? t->elements : s->elements;
 }
 
-static void see_list(const struct lint *l, const struct nuc_view_value *value, struct seen *s)
-{
-    struct tensor t;
-
-    for (uint32_t i = 0; value->kind == NUC_VALUE_TENSORS && i < value->u.list.count; i++) {
-        if (read_tensor(value_at(l, value->u.list, i), &t))
-            see(s, &t);
-    }
-}
-
 static struct seen see_arguments(const struct lint *l, struct nuc_view_list args, enum rule rule)
 {
     bool all = rule == RULE_BROADCAST || rule == RULE_AS_CONTIGUOUS;
@@ -154,9 +144,12 @@ static struct seen see_arguments(const struct lint *l, struct nuc_view_list args
     struct seen s = {.n = 0};
 
     for (uint32_t i = 0; i < args.count && rule != RULE_NONE; i++) {
-        if (all)
-            see_list(l, value_at(l, args, i), &s);
-        if (!read_tensor(value_at(l, args, i), &t))
+        const struct nuc_view_value *value = value_at(l, args, i);
+        for (uint32_t k = 0; all && value->kind == NUC_VALUE_TENSORS && k < value->u.list.count; k++) {
+            if (read_tensor(value_at(l, value->u.list, k), &t))
+                see(&s, &t);
+        }
+        if (!read_tensor(value, &t))
             continue;
         if (s.n == 0 || all)
             see(&s, &t);
@@ -175,15 +168,6 @@ static bool along_first(const struct lint *l, struct nuc_view_list args, uint32_
         return false;
     const struct nuc_view_value *dim = value_at(l, args, argument);
     return dim->kind == NUC_VALUE_INT && dim->u.i == 0;
-}
-
-/* The portable kernel convolves over 1 or 2 dimensions. */
-static bool is_wide_convolution(const struct lint *l, const char *name, struct nuc_view_list args)
-{
-    struct tensor t;
-
-    return strcmp(name, "aten::convolution") == 0 && args.count > 0 && read_tensor(value_at(l, args, 0), &t) &&
-           t.rank != 3 && t.rank != 4;
 }
 
 /* Number i of a list of integers. */
@@ -230,7 +214,9 @@ static void lint_kernel(struct lint *l, const struct nuc_view_instruction *call)
               "is nucleon's own operator, of which ExecuTorch has no kernel: compile with --executorch-ops-only");
     else if (!nuc_in_executorch(name))
         found(l, name, "has no kernel in ExecuTorch's libraries: compile with --executorch-ops-only");
-    if (is_wide_convolution(l, name, call->args))
+    struct tensor t;
+    if (strcmp(name, "aten::convolution") == 0 && call->args.count > 0 && read_tensor(value_at(l, call->args, 0), &t) &&
+        t.rank != 3 && t.rank != 4)
         found(l, name, "has an input of another rank than 3 or 4: its portable kernel takes no other");
     if (is_misplaced_transposed(l, name, call->args))
         found(l, name,
