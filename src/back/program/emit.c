@@ -230,17 +230,6 @@ static uint32_t *add_results(struct nuc_emission *e, const struct nuc_node *node
 
 /* ---- instructions ---- */
 
-static uint32_t operator_index(struct nuc_emission *e, const char *name, const char *overload)
-{
-    for (size_t i = 0; i < e->n_operators; i++) {
-        if (strcmp(e->operators[i].name, name) == 0 && strcmp(e->operators[i].overload, overload) == 0)
-            return (uint32_t)i;
-    }
-    e->operators = nuc_grow(e->cx, e->operators, &e->operators_capacity, e->n_operators + 1, sizeof *e->operators);
-    e->operators[e->n_operators] = (struct nuc_emit_operator){name, overload};
-    return (uint32_t)e->n_operators++;
-}
-
 static void add_instruction(struct nuc_emission *e, struct nuc_emit_instruction instruction)
 {
     e->instructions =
@@ -289,12 +278,20 @@ static struct nuc_out_variant need_variant(struct nuc_emission *e, const struct 
     return variant;
 }
 
-/* A call with a copy of the list of values. */
+/* A call of an operator, which is listed once, with a copy of the list of values. */
 static void add_call(struct nuc_emission *e, struct nuc_out_variant variant, const uint32_t *args, uint32_t n)
 {
-    add_instruction(e, (struct nuc_emit_instruction){.index = operator_index(e, variant.name, variant.overload),
-                                                     .n_args = n,
-                                                     .args = nuc_copy(e->cx, args, n * sizeof *args)});
+    uint32_t i = 0;
+
+    while (i < e->n_operators &&
+           (strcmp(e->operators[i].name, variant.name) != 0 || strcmp(e->operators[i].overload, variant.overload) != 0))
+        i++;
+    if (i == e->n_operators) {
+        e->operators = nuc_grow(e->cx, e->operators, &e->operators_capacity, e->n_operators + 1, sizeof *e->operators);
+        e->operators[e->n_operators++] = (struct nuc_emit_operator){variant.name, variant.overload};
+    }
+    add_instruction(
+        e, (struct nuc_emit_instruction){.index = i, .n_args = n, .args = nuc_copy(e->cx, args, n * sizeof *args)});
 }
 
 /* Results first, then scalars in schema order: the numbering of ExecuTorch's emitter. */
@@ -564,45 +561,24 @@ static void emit_outputs(struct nuc_emission *e, const struct nuc_node *node)
     }
 }
 
-static void emit_node(struct nuc_emission *e, const struct nuc_node *node)
+/* Memory alone: of scratch, and of joined rows, whose parts are computed. */
+static void emit_storage(struct nuc_emission *e, const struct nuc_node *node)
 {
-    e->current = node;
-    switch ((int)node->op) {
-    case NUC_OP_PLACEHOLDER:
-        emit_placeholder(e, node);
-        break;
-    case NUC_OP_OUTPUT:
-        emit_outputs(e, node);
-        break;
-    case NUC_OP_GETITEM:
-        emit_getitem(e, node);
-        break;
-    case NUC_OP_CALL_DELEGATE:
-        emit_delegate(e, node);
-        break;
-    case NUC_OP_ALLOC:
-        add_results(e, node);
-        break;
-    case NUC_OP_NUCLEON_PERMUTE_VIEW:
-        emit_permute_view(e, node);
-        break;
-    case NUC_OP_NUCLEON_ROWS_VIEW:
-        emit_rows_view(e, node);
-        break;
-    case NUC_OP_SLICE:
-        emit_slice(e, node);
-        break;
-    case NUC_OP_NUCLEON_JOINED_ROWS: /* its parts are there */
-        add_results(e, node);
-        break;
-    default:
-        if (nuc_op_family(node->op) == NUC_FAMILY_VIEW)
-            emit_view(e, node);
-        else
-            emit_kernel(e, node);
-        break;
-    }
+    (void)add_results(e, node);
 }
+
+/* Those that are no call of a kernel; views are names. */
+static void (*const emitters[NUC_OP_COUNT])(struct nuc_emission *e, const struct nuc_node *node) = {
+    [NUC_OP_PLACEHOLDER] = emit_placeholder,
+    [NUC_OP_OUTPUT] = emit_outputs,
+    [NUC_OP_GETITEM] = emit_getitem,
+    [NUC_OP_CALL_DELEGATE] = emit_delegate,
+    [NUC_OP_ALLOC] = emit_storage,
+    [NUC_OP_NUCLEON_PERMUTE_VIEW] = emit_permute_view,
+    [NUC_OP_NUCLEON_ROWS_VIEW] = emit_rows_view,
+    [NUC_OP_SLICE] = emit_slice,
+    [NUC_OP_NUCLEON_JOINED_ROWS] = emit_storage,
+};
 
 void nuc_emit_writes(struct nuc_emission *e)
 {
@@ -633,7 +609,14 @@ struct nuc_emission *nuc_emit_graph(struct nuc_graph *g, bool keep_order, bool n
         if (node->op == NUC_OP_NUCLEON_JOINED_ROWS)
             place_parts(e, node);
     }
-    for (const struct nuc_node *node = g->first; node != NULL; node = node->next)
-        emit_node(e, node);
+    for (const struct nuc_node *node = g->first; node != NULL; node = node->next) {
+        e->current = node;
+        if (emitters[node->op] != NULL)
+            emitters[node->op](e, node);
+        else if (nuc_op_family(node->op) == NUC_FAMILY_VIEW)
+            emit_view(e, node);
+        else
+            emit_kernel(e, node);
+    }
     return e;
 }

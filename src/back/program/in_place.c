@@ -20,14 +20,6 @@ static uint32_t whole_storage(const struct nuc_emission *e, const struct nuc_nod
     return whole ? v->storage : NUC_NO_STORAGE;
 }
 
-static bool is_overlay_of_depthwise(const struct nuc_node *node)
-{
-    const struct nuc_node *scratch = nuc_arg_node(node, NUC_ARG(NUCLEON_DEPTHWISE, scratch));
-    int64_t needed = nuc_depthwise_overlay(node);
-
-    return needed > 0 && scratch != NULL && nuc_bytes(&scratch->vals[0]) >= (size_t)needed;
-}
-
 static uint32_t add(const struct nuc_emission *e, const struct nuc_node *input, uint32_t *storages, uint32_t n)
 {
     uint32_t s = whole_storage(e, input);
@@ -43,8 +35,13 @@ uint32_t nuc_overlays(const struct nuc_emission *e, const struct nuc_emit_instru
 
     if (in->delegate || node == NULL || (*result = whole_storage(e, node)) == NUC_NO_STORAGE)
         return 0;
-    if (node->op == NUC_OP_NUCLEON_DEPTHWISE && is_overlay_of_depthwise(node))
-        return add(e, nuc_arg_node(node, NUC_ARG(NUCLEON_DEPTHWISE, input)), storages, n);
+    if (node->op == NUC_OP_NUCLEON_DEPTHWISE) {
+        /* It keeps rows of the input aside. */
+        const struct nuc_node *scratch = nuc_arg_node(node, NUC_ARG(NUCLEON_DEPTHWISE, scratch));
+        const int64_t needed = nuc_depthwise_overlay(node);
+        if (needed > 0 && scratch != NULL && nuc_bytes(&scratch->vals[0]) >= (size_t)needed)
+            return add(e, nuc_arg_node(node, NUC_ARG(NUCLEON_DEPTHWISE, input)), storages, n);
+    }
     /* Tables and slopes are constants. */
     struct nuc_cursor at = {0, 0};
     const struct nuc_node *input = nuc_op_is_in(node->op, by_elements) ? nuc_next_input(node, &at) : NULL;

@@ -38,12 +38,6 @@ static uint32_t contiguous_operands(enum need need, const struct nuc_node *node)
     return need == NEED_ALL || (need == NEED_SAME && operands_differ(node)) ? UINT32_MAX : 0;
 }
 
-static struct nuc_node *add_copy(struct nuc_graph *g, struct nuc_node *source, const struct nuc_meta *like,
-                                 struct nuc_node *before)
-{
-    return nuc_insert_in_order(g, before, NUC_OP_TO_DIM_ORDER_COPY, source, like);
-}
-
 /*
  * A delegate's payload and a convolution's result were made for the dim order they read, as were the int8 operators of
  * a Cortex-M, but for those that go value by value.
@@ -78,7 +72,7 @@ static void legalize(struct nuc_graph *g, struct nuc_node *node, enum need need,
         if (nuc_is_contiguous(&in->vals[0]))
             continue;
         struct nuc_meta contiguous = nuc_in_contiguous_order(&in->vals[0]);
-        nuc_replace_input(g, node, in, add_copy(g, in, &contiguous, node));
+        nuc_replace_input(g, node, in, nuc_insert_in_order(g, node, NUC_OP_TO_DIM_ORDER_COPY, in, &contiguous));
         stale[node->id] = true;
     }
     if (stale[node->id])
@@ -87,7 +81,8 @@ static void legalize(struct nuc_graph *g, struct nuc_node *node, enum need need,
         /* The first operand in the dim order of the result, which stays. */
         struct nuc_node *first = nuc_arg_node(node, NUC_SELF);
         if (first != NULL && !nuc_same_order(&first->vals[0], &node->vals[0]))
-            nuc_set_arg_node(node, g, NUC_SELF, add_copy(g, first, &node->vals[0], node));
+            nuc_set_arg_node(node, g, NUC_SELF,
+                             nuc_insert_in_order(g, node, NUC_OP_TO_DIM_ORDER_COPY, first, &node->vals[0]));
     }
 }
 
@@ -133,7 +128,7 @@ void nuc_legalize_dim_orders(struct nuc_graph *g, bool as_reference)
                 if (in == NULL || nuc_is_contiguous(&in->vals[0]) || !nuc_lies_contiguous(&in->vals[0]))
                     continue;
                 struct nuc_meta contiguous = nuc_in_contiguous_order(&in->vals[0]);
-                nuc_replace_input(g, node, in, add_copy(g, in, &contiguous, node));
+                nuc_replace_input(g, node, in, nuc_insert_in_order(g, node, NUC_OP_TO_DIM_ORDER_COPY, in, &contiguous));
             }
         }
         if (node->op == NUC_OP_QUANTIZE_PER_CHANNEL && !as_reference)

@@ -15,13 +15,6 @@ static const char *const by_hand[NUC_OP_COUNT] = {
 #include "ir/ops.def"
 };
 
-static const char *overload_of(struct nuc_context *cx, enum nuc_op op, const char *overload)
-{
-    if (by_hand[op] != NULL)
-        return by_hand[op];
-    return strcmp(overload, "default") == 0 ? "out" : nuc_format(cx, "%s_out", overload);
-}
-
 /* ExecuTorch has no recurrent layers and no RMS norm: those of torch are operators of our own. */
 static struct nuc_out_variant own(struct nuc_context *cx, enum nuc_op op)
 {
@@ -51,7 +44,9 @@ struct nuc_out_variant nuc_out_variant(struct nuc_context *cx, enum nuc_op op)
     const char *base = strchr(name, '.') + 1, *overload = strchr(base, '.') + 1;
     return (struct nuc_out_variant){
         nuc_format(cx, "%.*s::%.*s", (int)(base - 1 - name), name, (int)(overload - 1 - base), base),
-        overload_of(cx, op, overload),
+        by_hand[op] != NULL                ? by_hand[op]
+        : strcmp(overload, "default") == 0 ? "out"
+                                           : nuc_format(cx, "%s_out", overload),
     };
 }
 

@@ -106,17 +106,10 @@ static nuc_fb_ref add_holder(struct serializer *s, nuc_fb_ref content)
     return add_table(s, &content, 1);
 }
 
-static nuc_fb_ref add_index_list(struct serializer *s, const struct nuc_emit_value *v)
-{
-    int32_t *items = nuc_alloc_array(s->cx, v->count, sizeof *items);
-
-    for (uint32_t i = 0; i < v->count; i++)
-        items[i] = (int32_t)v->u.items[i];
-    return add_holder(s, nuc_fb_add_vector(s->b, items, v->count, 4, 4));
-}
-
 static nuc_fb_ref add_content(struct serializer *s, const struct nuc_emit_value *v)
 {
+    int32_t *indices;
+
     switch (v->kind) {
     case NUC_EMIT_TENSOR:
         return add_tensor(s, v);
@@ -129,7 +122,10 @@ static nuc_fb_ref add_content(struct serializer *s, const struct nuc_emit_value 
     case NUC_EMIT_BOOLS:
     case NUC_EMIT_TENSORS:
     case NUC_EMIT_OPTIONAL_TENSORS:
-        return add_index_list(s, v);
+        indices = nuc_alloc_array(s->cx, v->count, sizeof *indices);
+        for (uint32_t i = 0; i < v->count; i++)
+            indices[i] = (int32_t)v->u.items[i];
+        return add_holder(s, nuc_fb_add_vector(s->b, indices, v->count, 4, 4));
     case NUC_EMIT_NONE:
     case NUC_EMIT_INT:
     case NUC_EMIT_BOOL:
@@ -198,19 +194,6 @@ static nuc_fb_ref add_stack_traces(struct serializer *s, bool with_labels)
         refs[i] = add_holder(s, nuc_fb_add_refs(s->b, &frame, 1));
     }
     return nuc_fb_add_refs(s->b, refs, s->e->n_instructions);
-}
-
-/* traces: 0 without any. */
-static nuc_fb_ref add_chains(struct serializer *s, nuc_fb_ref instructions, nuc_fb_ref traces)
-{
-    nuc_fb_ref refs[NUC_CHAIN_STACK_TRACES + 1] = {0};
-
-    refs[0] = nuc_fb_add_vector(s->b, NULL, 0, 4, 4); /* inputs, which nothing reads */
-    refs[1] = nuc_fb_add_vector(s->b, NULL, 0, 4, 4); /* outputs, the same */
-    refs[NUC_CHAIN_INSTRUCTIONS] = instructions;
-    refs[NUC_CHAIN_STACK_TRACES] = traces;
-    nuc_fb_ref chain = add_table(s, refs, NUC_CHAIN_STACK_TRACES + 1);
-    return nuc_fb_add_refs(s->b, &chain, 1);
 }
 
 static nuc_fb_ref add_operator(struct serializer *s, size_t index)
@@ -283,11 +266,11 @@ static const char *tuple_text(struct nuc_context *cx, size_t n)
 
 static nuc_fb_ref add_method(struct serializer *s, const char *name, const char *inputs, bool stack_traces)
 {
-    enum { FIELDS = NUC_PLAN_BUFFER_SIZES + 1 };
+    enum { FIELDS = NUC_PLAN_BUFFER_SIZES + 1, CHAIN_FIELDS = NUC_CHAIN_STACK_TRACES + 1 };
     /* Entry 0 is reserved; states have a memory of their own. */
     int64_t buffer_sizes[NUC_MOST_BANKS + 2] = {0};
     const uint32_t n = s->e->n_memories;
-    nuc_fb_ref refs[FIELDS] = {0};
+    nuc_fb_ref refs[FIELDS] = {0}, chain_refs[CHAIN_FIELDS] = {0};
 
     for (uint32_t i = 0; i < n; i++)
         buffer_sizes[i + 1] = (int64_t)s->e->memories[i];
@@ -299,32 +282,31 @@ static nuc_fb_ref add_method(struct serializer *s, const char *name, const char 
     refs[NUC_PLAN_VALUES] = add_list(s, s->e->n_values, add_listed_value);
     refs[NUC_PLAN_INPUTS] = nuc_fb_add_vector(s->b, s->e->inputs, s->e->n_inputs, 4, 4);
     refs[NUC_PLAN_OUTPUTS] = nuc_fb_add_vector(s->b, s->e->outputs, s->e->n_outputs, 4, 4);
-    nuc_fb_ref instructions = add_list(s, s->e->n_instructions, add_instruction);
-    refs[NUC_PLAN_CHAINS] = add_chains(s, instructions, stack_traces ? add_stack_traces(s, s->o->labels) : 0);
+    chain_refs[NUC_CHAIN_INSTRUCTIONS] = add_list(s, s->e->n_instructions, add_instruction);
+    chain_refs[NUC_CHAIN_STACK_TRACES] = stack_traces ? add_stack_traces(s, s->o->labels) : 0;
+    chain_refs[0] = nuc_fb_add_vector(s->b, NULL, 0, 4, 4); /* inputs, which nothing reads */
+    chain_refs[1] = nuc_fb_add_vector(s->b, NULL, 0, 4, 4); /* outputs, the same */
+    nuc_fb_ref chain = add_table(s, chain_refs, CHAIN_FIELDS);
+    refs[NUC_PLAN_CHAINS] = nuc_fb_add_refs(s->b, &chain, 1);
     refs[NUC_PLAN_OPERATORS] = add_list(s, s->e->n_operators, add_operator);
     refs[NUC_PLAN_DELEGATES] = add_list(s, s->e->n_delegates, add_delegate);
     refs[NUC_PLAN_BUFFER_SIZES] = nuc_fb_add_vector(s->b, buffer_sizes, s->e->n_writes > 0 ? n + 2 : n + 1, 8, 8);
     return add_table(s, refs, FIELDS);
 }
 
-/* A method without inputs or instructions whose output is the number. */
-static nuc_fb_ref add_constant_method(struct serializer *s, const struct nuc_constant_method *constant)
-{
-    struct nuc_emit_value value = {.kind = NUC_EMIT_INT, .u = {.i = constant->u.i}};
-    uint32_t output = 0;
-    struct nuc_emission e = {.values = &value, .n_values = 1, .outputs = &output, .n_outputs = 1, .n_memories = 1};
-    struct serializer method = {.e = &e, .o = s->o, .cx = s->cx, .b = s->b};
-
-    if (constant->is_float)
-        value = (struct nuc_emit_value){.kind = NUC_EMIT_DOUBLE, .u = {.f = constant->u.f}};
-    return add_method(&method, constant->name, "", false);
-}
-
-/* The method first: runtimes that know one method run that. */
+/* The method first: runtimes that know one method run that. Then methods without inputs whose output is a number. */
 static nuc_fb_ref add_plan(struct serializer *s, size_t index)
 {
-    if (index > 0)
-        return add_constant_method(s, &s->o->numbers[index - 1]);
+    if (index > 0) {
+        const struct nuc_constant_method *constant = &s->o->numbers[index - 1];
+        struct nuc_emit_value value = {.kind = NUC_EMIT_INT, .u = {.i = constant->u.i}};
+        uint32_t output = 0;
+        struct nuc_emission e = {.values = &value, .n_values = 1, .outputs = &output, .n_outputs = 1, .n_memories = 1};
+        struct serializer method = {.e = &e, .o = s->o, .cx = s->cx, .b = s->b};
+        if (constant->is_float)
+            value = (struct nuc_emit_value){.kind = NUC_EMIT_DOUBLE, .u = {.f = constant->u.f}};
+        return add_method(&method, constant->name, "", false);
+    }
     /* How Python would unflatten inputs and outputs, a leaf for a single one; runtimes do not read it. */
     return add_method(s, s->o->method != NULL ? s->o->method : "forward",
                       nuc_format(s->cx,
