@@ -47,27 +47,22 @@ static double sum_unit(const struct nuc_cm_binary *v)
     return v->a.dtype == NUC_I8 ? 1 << 20 : 1 << 15;
 }
 
-/* Shifted to the left for a result of a far finer scale a sum would overflow. */
-static bool may_overflow(const struct nuc_cm_binary *v, double factor)
-{
-    double scale_b = v->b.scale * fabs(factor);
-
-    return 2 * (v->a.scale > scale_b ? v->a.scale : scale_b) > v->out.params.scale * sum_unit(v);
-}
-
 bool nuc_cm_lower_add(struct nuc_cm *c, struct nuc_node *node)
 {
     struct nuc_cm_binary v;
     /* The kernels do not have an alpha, which becomes part of the scale. */
     double factor = nuc_scalar(node, NUC_ARG(ADD, alpha), 1) * (node->op == NUC_OP_SUB ? -1 : 1);
 
-    if (!nuc_cm_read_binary(node, true, &v) || !(fabs(factor) > 0) || !isfinite(factor) || may_overflow(&v, factor))
+    if (!nuc_cm_read_binary(node, true, &v) || !(fabs(factor) > 0) || !isfinite(factor))
+        return false;
+    /* Shifted to the left for a result of a far finer scale a sum would overflow. */
+    double scale_b = v.b.scale * fabs(factor);
+    double twice_max = 2 * (v.a.scale > scale_b ? v.a.scale : scale_b);
+    if (twice_max > v.out.params.scale * sum_unit(&v))
         return false;
     struct nuc_node *before = nuc_cm_place(&v.out);
     align(c, &v, &node->vals[0], true, before);
     /* Source: backends/cortex_m/passes/aten_to_cortex_m_pass.py; a difference is a sum with a negative multiplier. */
-    double scale_b = v.b.scale * fabs(factor);
-    double twice_max = 2 * (v.a.scale > scale_b ? v.a.scale : scale_b);
     struct nuc_multiplier a = nuc_cm_multiplier(v.a.scale / twice_max), b = nuc_cm_multiplier(scale_b / twice_max);
     struct nuc_multiplier out = nuc_cm_multiplier(twice_max / (v.out.params.scale * sum_unit(&v)));
     return nuc_cm_replace(

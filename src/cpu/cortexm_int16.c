@@ -40,40 +40,28 @@ static struct nuc_node *emit_halves(struct nuc_cm *c, const struct nuc_cm_unary 
                              below < 0 ? -(int64_t)n.multiplier : n.multiplier, n.shift));
 }
 
-/* Steps of the input as units of 1 / 12288: a number of 15 bits, shifted. LiteRT takes what is near some powers of two
- * for these. */
-static struct nuc_multiplier sigmoid_factor(const struct nuc_cm *c, double scale, bool is_tanh)
-{
-    const double power = log2(scale), whole = nearbyint(power);
-    double factor = scale * 12288.0;
-    struct nuc_multiplier m = {0, 0};
-
-    if (c->options->as_litert && fabs(power - whole) < 1e-3 && whole >= -12 && whole <= (is_tanh ? -11 : -12))
-        return (struct nuc_multiplier){3 << ((int)whole + 12), 0};
-    for (; factor <= 32767.0 / 2.0 && m.shift <= 30; m.shift++)
-        factor *= 2;
-    m.multiplier = factor < 32768 ? (int32_t)factor : 0;
-    return m;
-}
-
+/*
+ * Steps of the input are units of 1 / 12288: a number of 15 bits, shifted. LiteRT takes what is near some powers of two
+ * for these.
+ */
 static struct nuc_node *emit_sigmoid(struct nuc_cm *c, const struct nuc_cm_unary *u, bool is_tanh,
                                      struct nuc_node *before)
 {
-    const struct nuc_multiplier m = sigmoid_factor(c, u->in.scale, is_tanh);
+    const double power = log2(u->in.scale), whole = nearbyint(power);
+    double factor = u->in.scale * 12288.0;
+    struct nuc_multiplier m = {0, 0};
 
+    if (c->options->as_litert && fabs(power - whole) < 1e-3 && whole >= -12 && whole <= (is_tanh ? -11 : -12)) {
+        m.multiplier = 3 << ((int)whole + 12);
+    } else {
+        for (; factor <= 32767.0 / 2.0 && m.shift <= 30; m.shift++)
+            factor *= 2;
+        m.multiplier = factor < 32768 ? (int32_t)factor : 0;
+    }
     if (m.multiplier == 0 || !nuc_numbers_equal(u->out.params.scale, 0x1p-15))
         return NULL;
     return nuc_emit(c->g, before, NUC_OP_NUCLEON_SIGMOID, u->out.value,
                     NUC_ARGS(u->in.node, m.multiplier, m.shift, nuc_bool_arg(is_tanh)));
-}
-
-static struct nuc_node *emit_leaky_relu(struct nuc_cm *c, const struct nuc_cm_unary *u, const struct nuc_node *node,
-                                        struct nuc_node *before)
-{
-    float alpha = (float)nuc_scalar(node, NUC_ARG(LEAKY_RELU, negative_slope), 0);
-    double below = (double)((float)u->in.scale * alpha / (float)u->out.params.scale);
-
-    return emit_halves(c, u, 1, below, before);
 }
 
 /* A positive number times the value, on either side, is another scale of it. */
@@ -97,12 +85,15 @@ static struct nuc_node *emit_multiple(struct nuc_cm *c, const struct nuc_cm_unar
 static struct nuc_node *emit_function(struct nuc_cm *c, struct nuc_node *node, struct nuc_cm_unary *u,
                                       struct nuc_node *before)
 {
+    float alpha;
+
     switch ((int)node->op) {
     case NUC_OP_SIGMOID:
     case NUC_OP_TANH:
         return emit_sigmoid(c, u, node->op == NUC_OP_TANH, before);
     case NUC_OP_LEAKY_RELU:
-        return emit_leaky_relu(c, u, node, before);
+        alpha = (float)nuc_scalar(node, NUC_ARG(LEAKY_RELU, negative_slope), 0);
+        return emit_halves(c, u, 1, (double)((float)u->in.scale * alpha / (float)u->out.params.scale), before);
     case NUC_OP_MUL:
         return emit_multiple(c, u, node, before);
     case NUC_OP_ABS:

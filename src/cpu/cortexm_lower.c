@@ -59,18 +59,10 @@ struct readers {
     size_t count, capacity;
 };
 
-/* The payload of a delegate goes by the name of the order, and one value is one input. */
-static struct nuc_node *delegate_input(struct nuc_cm *c, struct nuc_node *value, const struct nuc_meta *wanted,
-                                       bool listed, struct nuc_node *call)
-{
-    if (nuc_same_order(&value->vals[0], wanted) && !listed)
-        return value;
-    struct nuc_node *copy = nuc_cm_copy(c, value, call);
-    nuc_set_val(c->g, copy, wanted);
-    return copy;
-}
-
-/* A delegate's payload counts on as many inputs as there were; two that became one value are two again. */
+/*
+ * A delegate's payload goes by the name of the order, and counts on as many inputs as there were: two that became one
+ * value are two again.
+ */
 static void restore_reader(struct nuc_cm *c, const struct reader *r)
 {
     struct nuc_node **values = nuc_alloc_array(c->g->cx, (size_t)r->count + 1, sizeof(struct nuc_node *));
@@ -82,8 +74,11 @@ static void restore_reader(struct nuc_cm *c, const struct reader *r)
             value = nuc_cm_in_order(c, value, &r->wanted[i], r->node);
         for (uint32_t k = 0; k < i; k++)
             listed = listed || values[k] == value;
-        if (value != NULL && r->node->op == NUC_OP_CALL_DELEGATE)
-            value = delegate_input(c, value, &r->wanted[i], listed, r->node);
+        if (value != NULL && r->node->op == NUC_OP_CALL_DELEGATE &&
+            (listed || !nuc_same_order(&value->vals[0], &r->wanted[i]))) {
+            value = nuc_cm_copy(c, value, r->node);
+            nuc_set_val(c->g, value, &r->wanted[i]);
+        }
         values[i] = value;
     }
     nuc_set_arg_nodes(r->node, c->g, NUC_SELF, values, r->count);

@@ -248,17 +248,14 @@ bool nuc_cm_lower_part(struct nuc_cm *c, struct nuc_node *node)
         return false;
     const int64_t *sizes = split->args[NUC_ARG(SPLIT_WITH_SIZES, split_sizes)].u.ints;
     int64_t dim = nuc_integer(split, NUC_ARG(SPLIT_WITH_SIZES, dim), 0);
-    struct nuc_node *before = nuc_cm_place(&out), *part;
+    struct nuc_node *before = nuc_cm_place(&out);
     for (int64_t i = 0; i < index; i++)
         start += sizes[i];
-    if (nuc_cm_is_nhwc(in.node)) {
-        struct nuc_node *view = nuc_cm_as_nhwc(c, in.node, before);
-        part = nuc_cm_slice(c, view, nuc_cm_nhwc_dim(dim), start, start + sizes[index], 1, before);
-        part = nuc_cm_as_nchw(c, part, before);
-    } else {
-        part = nuc_cm_slice(c, in.node, dim, start, start + sizes[index], 1, before);
-    }
-    nuc_cm_replace_as(c, &in, &out, part);
+    bool nhwc = nuc_cm_is_nhwc(in.node);
+    struct nuc_node *whole = nhwc ? nuc_cm_as_nhwc(c, in.node, before) : in.node;
+    struct nuc_node *part =
+        nuc_cm_slice(c, whole, nhwc ? nuc_cm_nhwc_dim(dim) : dim, start, start + sizes[index], 1, before);
+    nuc_cm_replace_as(c, &in, &out, nhwc ? nuc_cm_as_nchw(c, part, before) : part);
     return true;
 }
 

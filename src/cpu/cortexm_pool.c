@@ -372,15 +372,6 @@ static struct reduction prepare(struct nuc_cm *c, const struct nuc_node *node, c
     return r;
 }
 
-/* The same bytes in the same sizes with the channels first. */
-static bool is_also_nchw(const struct nuc_meta *nhwc, const struct nuc_meta *result)
-{
-    struct nuc_meta m = *result;
-
-    nuc_set_channels_last(&m);
-    return nuc_same_sizes(nhwc, result) && nuc_lies_contiguous(&m);
-}
-
 /* After a reduction, of [N, H, W, C] one that kept all dimensions: the sizes the result has. */
 static struct nuc_node *settle(struct nuc_cm *c, const struct nuc_node *node, const struct reduction *reduced,
                                struct nuc_node *r)
@@ -388,7 +379,12 @@ static struct nuc_node *settle(struct nuc_cm *c, const struct nuc_node *node, co
     const struct nuc_meta *result = &node->vals[0];
     struct nuc_node *before = r->next;
 
-    if (!reduced->nhwc || is_also_nchw(&r->vals[0], result))
+    if (!reduced->nhwc)
+        return r;
+    /* The same bytes in the same sizes with the channels first. */
+    struct nuc_meta last = *result;
+    nuc_set_channels_last(&last);
+    if (nuc_same_sizes(&r->vals[0], result) && nuc_lies_contiguous(&last))
         return r;
     /* Kept dimensions go back to N, C, H, W; the values of the others lie in order once one channel each is left. */
     struct nuc_node *value = nuc_cm_contiguous(c, nuc_cm_as_nchw(c, r, before), before);

@@ -229,11 +229,6 @@ static int bits_left(double limit)
     return 31 - exponent;
 }
 
-static int clamped(int value, int low, int high)
-{
-    return value < low ? low : value > high ? high : value;
-}
-
 /* Bits after the point of a state, and of an input in float32: as many as 16 leave and products of 32 bits. */
 static bool choose_products(struct nuc_cm *c, const struct layer *l, const struct weights *weights, struct products *p)
 {
@@ -243,7 +238,7 @@ static bool choose_products(struct nuc_cm *c, const struct layer *l, const struc
     p->x_bits = !l->real_in ? INT8_BITS : free < REAL_BITS ? free : REAL_BITS;
     p->x_left = free - p->x_bits;
     /* The sums of the largest inputs that are told apart are 2^14. */
-    p->exponent = real > 0 && l->real_in ? clamped(bits_left(real) - 17, -LARGEST_EXPONENT, LARGEST_EXPONENT) : 0;
+    p->exponent = real > 0 && l->real_in ? nuc_clamp_i32(bits_left(real) - 17, -LARGEST_EXPONENT, LARGEST_EXPONENT) : 0;
     h_row = largest_row(l, weights, true, &real);
     for (p->fraction = STATE_BITS; p->fraction >= 0; p->fraction--) {
         double most = ldexp(fmin(state, ldexp(1, STATE_BITS - p->fraction)), p->fraction);

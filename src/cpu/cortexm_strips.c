@@ -324,15 +324,6 @@ static void take_better(const struct search *f, const struct tried *t, const str
     memcpy(keep, strips->keep, t->s->n * sizeof *keep);
 }
 
-static uint32_t count_kept(const struct tried *t, const struct nuc_strips *strips)
-{
-    uint32_t n = 0;
-
-    for (uint32_t i = 0; i < t->s->n; i++)
-        n += strips->keep[i];
-    return n;
-}
-
 static struct tried prepare(const struct search *f, struct nuc_strip_stage *s)
 {
     struct nuc_context *cx = f->g->cx;
@@ -376,7 +367,10 @@ static bool fit_strips(struct search *f, struct nuc_strip_stage *s, struct nuc_s
         if (t.n_keep == 0 || !keep_what_fits(f, &t, &strips))
             continue;
         take_better(f, &t, &strips, found);
-        if (f->bytes != 0 && strips.peak <= f->bytes && count_kept(&t, &strips) == t.n_keep)
+        bool keeps_all = true;
+        for (uint32_t i = 0; i < t.n_keep; i++)
+            keeps_all = keeps_all && keep[t.keep[i]];
+        if (f->bytes != 0 && strips.peak <= f->bytes && keeps_all)
             break;
     }
     return found->count > 0;

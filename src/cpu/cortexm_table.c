@@ -101,22 +101,18 @@ struct chain {
     bool ok;
 };
 
-/* All elements are the same bytes. */
-static bool is_uniform(const struct nuc_node *node)
-{
-    size_t size = nuc_dtype_size(node->vals[0].dtype), all = nuc_bytes(&node->vals[0]);
-    const uint8_t *bytes = node->data->bytes.data;
-
-    return all > 0 && node->data->bytes.size == all && memcmp(bytes, bytes + size, all - size) == 0;
-}
-
-/* A constant number, quantized, in another type or as it is. */
+/* A constant number, or one for all elements, quantized, in another type or as it is. */
 static bool is_number(const struct nuc_node *node)
 {
     const struct nuc_node *source = nuc_is_dequantize(node) || is_cast(node) ? nuc_arg_node(node, NUC_SELF) : node;
 
-    return source != NULL && nuc_is_static(source) && node->n_vals == 1 &&
-           (nuc_elements(&node->vals[0]) == 1 || is_uniform(source));
+    if (source == NULL || !nuc_is_static(source) || node->n_vals != 1)
+        return false;
+    if (nuc_elements(&node->vals[0]) == 1)
+        return true;
+    const size_t size = nuc_dtype_size(source->vals[0].dtype), all = nuc_bytes(&source->vals[0]);
+    const struct nuc_span bytes = source->data->bytes;
+    return all > 0 && bytes.size == all && memcmp(bytes.data, bytes.data + size, all - size) == 0;
 }
 
 static bool is_listed(const struct chain *v, const struct nuc_node *node)
@@ -464,23 +460,18 @@ static struct nuc_node *truth_table(struct nuc_cm *c, struct chain *v, struct nu
     return nuc_emit(c->g, last->next, NUC_OP_NUCLEON_TEST, last, NUC_ARGS(v->in.node, table));
 }
 
-/* -1: it is no comparison. */
-static int64_t relation_of(enum nuc_op op)
+/*
+ * Both as multiples of twice the larger scale, as a sum has them: equal scales give equal multipliers. NULL: it is no
+ * comparison.
+ */
+static struct nuc_node *comparison(struct nuc_cm *c, struct nuc_node *node)
 {
     static const enum nuc_op relations[] = {NUC_OP_EQ, NUC_OP_NE, NUC_OP_LT, NUC_OP_LE, NUC_OP_GT, NUC_OP_GE};
     int64_t relation = sizeof relations / sizeof *relations - 1;
-
-    while (relation >= 0 && relations[relation] != op)
-        relation--;
-    return relation;
-}
-
-/* Both as multiples of twice the larger scale, as a sum has them: equal scales give equal multipliers. */
-static struct nuc_node *comparison(struct nuc_cm *c, struct nuc_node *node)
-{
-    const int64_t relation = relation_of(node->op);
     struct nuc_cm_value a, b;
 
+    while (relation >= 0 && relations[relation] != node->op)
+        relation--;
     if (relation < 0 || !nuc_cm_tensor(node, NUC_SELF, &a) || !nuc_cm_tensor(node, NUC_OTHER, &b) || a.dtype != b.dtype)
         return NULL;
     double twice_max = 2 * (a.scale > b.scale ? a.scale : b.scale);
