@@ -562,16 +562,10 @@ bool nuc_json_text_parse(struct nuc_json_text *t)
 
 /* ---- reading ---- */
 
-static enum nuc_json_type type_of_number(const char *from)
-{
-    char after = from[strspn(from, "-0123456789")];
-
-    return after == '.' || after == 'e' || after == 'E' ? NUC_JSON_REAL : NUC_JSON_INTEGER;
-}
-
 enum nuc_json_type nuc_json_text_type(const struct nuc_json_text *t, uint32_t i)
 {
     const char *first = text_at(t, i);
+    char after;
 
     switch (*first) {
     case '{':
@@ -587,7 +581,8 @@ enum nuc_json_type nuc_json_text_type(const struct nuc_json_text *t, uint32_t i)
     case 'n':
         return NUC_JSON_NULL;
     default:
-        return type_of_number(first);
+        after = first[strspn(first, "-0123456789")];
+        return after == '.' || after == 'e' || after == 'E' ? NUC_JSON_REAL : NUC_JSON_INTEGER;
     }
 }
 

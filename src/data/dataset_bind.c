@@ -134,27 +134,17 @@ static size_t count_exact(const struct nuc_array *a, const struct nuc_tensor_inf
 
 /*
  * Also of an array [..., 1, H, W] for an input [N, H, W, 1]: with one channel its elements lie in the same order
- * wherever the channels are.
- */
-static size_t count_apart(const struct nuc_array *a, const struct nuc_tensor_info *t)
-{
-    size_t count = count_exact(a, t);
-
-    if (count != 0 || t->rank != 4 || t->sizes[3] != 1)
-        return count;
-    const struct nuc_tensor_info channel_first = {.rank = 4, .sizes = {t->sizes[0], 1, t->sizes[1], t->sizes[2]}};
-    return count_exact(a, &channel_first);
-}
-
-/*
- * Of a data set for a model with states, which then tells *n_steps of a sequence, also of one with an axis of time, and
- * of recordings that are taken in hops along *hop_axis.
+ * wherever the channels are. Of a data set for a model with states, which then tells *n_steps of a sequence, also of
+ * one with an axis of time, and of recordings that are taken in hops along *hop_axis.
  */
 static size_t count_samples(const struct nuc_dataset *d, const struct nuc_array *a, const struct nuc_tensor_info *t,
                             size_t *n_steps, uint32_t *hop_axis)
 {
-    size_t count = count_apart(a, t);
+    const struct nuc_tensor_info channel_first = {.rank = 4, .sizes = {t->sizes[0], 1, t->sizes[1], t->sizes[2]}};
+    size_t count = count_exact(a, t);
 
+    if (count == 0 && t->rank == 4 && t->sizes[3] == 1)
+        count = count_exact(a, &channel_first);
     *hop_axis = NUC_NO_HOPS;
     *n_steps = count == 0 && d->has_states ? count_steps(a, t) : 0;
     if (count == 0 && d->has_states && *n_steps == 0)
@@ -176,27 +166,13 @@ static bool looks_channels_last(const struct nuc_array *a, const struct nuc_tens
     return true;
 }
 
-/*
- * The same the other way round: the input takes [N, H, W, C], as those of LiteRT models, and the array has [C, H, W].
- */
-static bool looks_channels_first(const struct nuc_array *a, const struct nuc_tensor_info *t)
-{
-    if (t->rank != 4 || a->rank < t->rank)
-        return false;
-    const int64_t *last = &a->shape[a->rank - 3];
-    return last[0] == t->sizes[3] && last[1] == t->sizes[1] && last[2] == t->sizes[2];
-}
-
-/* The array is one sample, without an axis of samples. */
-static bool is_one_sample(const struct nuc_array *a, const struct nuc_tensor_info *t)
-{
-    return t->rank > 0 && a->rank == t->rank - 1 && t->sizes[0] == 1 &&
-           memcmp(a->shape, t->sizes + 1, a->rank * sizeof *a->shape) == 0;
-}
-
 /* Of an array that does not fit: what may be meant. */
 static const char *shape_hint(const struct nuc_array *a, const struct nuc_tensor_info *t)
 {
+    const int64_t *last = a->rank >= 3 ? &a->shape[a->rank - 3] : NULL;
+    const bool is_one_sample = t->rank > 0 && a->rank == t->rank - 1 && t->sizes[0] == 1 &&
+                               memcmp(a->shape, t->sizes + 1, a->rank * sizeof *a->shape) == 0;
+
     if (count_steps(a, t) > 0)
         return "; it has an axis of time, which a model with states takes: join axes 0 and 1";
     if (a->rank == 3 && looks_channels_last(a, t))
@@ -204,9 +180,11 @@ static const char *shape_hint(const struct nuc_array *a, const struct nuc_tensor
     if (looks_channels_last(a, t))
         return "; it looks channels-last: move its last axis in front of the others of a sample, whatever the order in "
                "the program's memory";
-    if (looks_channels_first(a, t))
+    /* The input takes [N, H, W, C], as those of LiteRT models, and the array has [C, H, W]. */
+    if (t->rank == 4 && a->rank >= t->rank && last[0] == t->sizes[3] && last[1] == t->sizes[1] &&
+        last[2] == t->sizes[2])
         return "; it looks channels-first: move axis 1 behind the others, the model takes its channels last";
-    return is_one_sample(a, t) ? "; it is one sample: give it an axis of samples in front" : "";
+    return is_one_sample ? "; it is one sample: give it an axis of samples in front" : "";
 }
 
 static bool is_like(const struct nuc_array *a, const struct nuc_tensor_info *t)

@@ -2,8 +2,8 @@
  * The front end of a camera as it is described: {"image": {...}} of a front end's JSON (docs/applications.md). What it
  * computes with, and images as the frames that the sensor would give.
  */
-#ifndef NUC_DATA_CAMERA_H
-#define NUC_DATA_CAMERA_H
+#ifndef NUC_DATA_IMAGES_CAMERA_H
+#define NUC_DATA_IMAGES_CAMERA_H
 
 #include "algorithms/resampling.h"
 #include "archive/json.h"

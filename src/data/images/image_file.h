@@ -2,8 +2,8 @@
  * Private to the importer: image files by the libraries of their formats. Both are used in the same three steps; what a
  * library holds is released with the arena that was current at the first.
  */
-#ifndef NUC_DATA_IMAGE_FILE_H
-#define NUC_DATA_IMAGE_FILE_H
+#ifndef NUC_DATA_IMAGES_IMAGE_FILE_H
+#define NUC_DATA_IMAGES_IMAGE_FILE_H
 
 #include "device/base/span.h"
 #include "host/context.h"

@@ -1,6 +1,6 @@
 /* Scaling of decoded images; private to the importer. The formula is in images.h. */
-#ifndef NUC_DATA_IMAGE_SCALE_H
-#define NUC_DATA_IMAGE_SCALE_H
+#ifndef NUC_DATA_IMAGES_IMAGE_SCALE_H
+#define NUC_DATA_IMAGES_IMAGE_SCALE_H
 
 #include "data/images/images.h"
 

@@ -2,8 +2,8 @@
  * PNG and JPEG images as samples of a model's input. One image is in memory at a time. Files are not trusted: sizes are
  * bounded before anything is decoded.
  */
-#ifndef NUC_DATA_IMAGES_H
-#define NUC_DATA_IMAGES_H
+#ifndef NUC_DATA_IMAGES_IMAGES_H
+#define NUC_DATA_IMAGES_IMAGES_H
 
 #include "data/folder.h"
 #include "device/base/span.h"
