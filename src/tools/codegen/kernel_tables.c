@@ -64,16 +64,6 @@ struct constants {
     size_t decisions, found, history; /* found and history: the most */
 };
 
-static bool is_taken(struct nuc_context *cx, const struct nuc_program_view *const *programs, size_t count,
-                     const char *name)
-{
-    for (size_t i = 0; i < count; i++) {
-        if (strcasecmp(nuc_codegen_name(cx, programs[i]->file), name) == 0)
-            return true;
-    }
-    return false;
-}
-
 static void add_constants(struct nuc_context *cx, const struct nuc_program_view *const *programs, size_t i,
                           bool with_facts, struct constants *c)
 {
@@ -82,7 +72,10 @@ static void add_constants(struct nuc_context *cx, const struct nuc_program_view 
     nuc_codegen_open(&g);
     g.name = nuc_codegen_name(cx, g.file);
     g.upper = nuc_codegen_capitals(cx, g.name);
-    if (with_facts && is_taken(cx, programs, i, g.name))
+    bool is_taken = false;
+    for (size_t k = 0; k < i; k++)
+        is_taken = is_taken || strcasecmp(nuc_codegen_name(cx, programs[k]->file), g.name) == 0;
+    if (with_facts && is_taken)
         nuc_warn(cx, "%s: the header has no constants of it, for another program is called %s: rename the file", g.file,
                  g.name);
     else if (with_facts) {

@@ -20,11 +20,6 @@ struct memory_plan {
     struct nuc_text declared, defined, tables, macros;
 };
 
-static size_t rounded(size_t bytes)
-{
-    return (bytes + NUC_MEMORY_ALIGNMENT - 1) / NUC_MEMORY_ALIGNMENT * NUC_MEMORY_ALIGNMENT;
-}
-
 /* ---- sizes ---- */
 
 static struct shared *shared_of(struct memory_plan *p, const char *bank)
@@ -72,18 +67,19 @@ static void measure(struct memory_plan *p, const struct nuc_program_view *view, 
     out->temporary = sizes.temporary;
     nuc_text_addf(&p->macros, "#define %s_TEMPORARY %s\n", upper, p->temporary.array);
     nuc_text_addf(&p->tables, "    {.state = %s_state,\n     .state_size = sizeof %s_state", out->name, out->name);
-    nuc_text_addf(&p->defined, "static _Alignas(16) uint8_t %s_state[%zu];\n", out->name, rounded(sizes.state + 1));
+    nuc_text_addf(&p->defined, "static _Alignas(16) uint8_t %s_state[%zu];\n", out->name,
+                  nuc_align_up(sizes.state + 1, NUC_MEMORY_ALIGNMENT));
     for (uint32_t m = 0; m < sizes.n_planned; m++) {
         const char *bank = nuc_metadata_memory(metadata, NUC_HOLDS_PLANNED, m);
         const char *place = nuc_format(p->cx, "%s_states%u", out->name, m);
         if ((states >> m & 1) != 0) {
             out->states += sizes.planned[m];
-            add_array(p, place, bank, rounded(sizes.planned[m]));
+            add_array(p, place, bank, nuc_align_up(sizes.planned[m], NUC_MEMORY_ALIGNMENT));
         } else {
             struct shared *s = shared_of(p, bank);
             size_t *at = &taken[s - p->shared];
             place = *at > 0 ? nuc_format(p->cx, "(%s + %zu)", s->array, *at) : s->array;
-            *at += rounded(sizes.planned[m]);
+            *at += nuc_align_up(sizes.planned[m], NUC_MEMORY_ALIGNMENT);
             out->planned += sizes.planned[m];
             s->bytes = *at > s->bytes ? *at : s->bytes;
         }
@@ -96,7 +92,8 @@ static void measure(struct memory_plan *p, const struct nuc_program_view *view, 
     nuc_text_addf(&p->tables, "},\n");
     if (sizes.temporary > p->temporary.bytes)
         p->temporary.bank = nuc_metadata_memory(metadata, NUC_HOLDS_TEMPORARY, 0);
-    p->temporary.bytes = sizes.temporary > p->temporary.bytes ? rounded(sizes.temporary) : p->temporary.bytes;
+    p->temporary.bytes =
+        sizes.temporary > p->temporary.bytes ? nuc_align_up(sizes.temporary, NUC_MEMORY_ALIGNMENT) : p->temporary.bytes;
 }
 
 /* ---- files ---- */

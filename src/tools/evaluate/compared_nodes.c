@@ -156,19 +156,18 @@ void nuc_finish_node(struct nuc_node_score *score)
 
 static void check_types(const struct comparison *k)
 {
+    const size_t n_inputs = nuc_model_n_inputs(k->quantized), n_outputs = nuc_model_n_outputs(k->quantized);
     struct nuc_tensor_info t, p;
 
-    for (size_t i = 0; i < nuc_model_n_inputs(k->quantized); i++) {
-        if (i >= nuc_runner_n_inputs(k->runner) || nuc_model_input(k->quantized, i, &t) != NUC_OK ||
-            nuc_runner_input(k->runner, i, &p) != NUC_OK || t.dtype != p.dtype || t.bytes != p.bytes)
-            nuc_fail(k->cx, NUC_BAD_USAGE, "%s: input %zu has another shape or type than the program's",
-                     nuc_model_file(k->quantized), i);
-    }
-    for (size_t i = 0; i < nuc_model_n_outputs(k->quantized); i++) {
-        if (i >= nuc_runner_n_outputs(k->runner) || nuc_model_output(k->quantized, i, &t) != NUC_OK ||
-            nuc_runner_output(k->runner, i, &p) != NUC_OK || t.dtype != p.dtype || t.bytes != p.bytes)
-            nuc_fail(k->cx, NUC_BAD_USAGE, "%s: output %zu has another shape or type than the program's",
-                     nuc_model_file(k->quantized), i);
+    for (size_t i = 0; i < n_inputs + n_outputs; i++) {
+        const bool input = i < n_inputs;
+        const size_t at = input ? i : i - n_inputs;
+        /* The program may have fewer. */
+        if ((input ? nuc_model_input : nuc_model_output)(k->quantized, at, &t) != NUC_OK ||
+            (input ? nuc_runner_input : nuc_runner_output)(k->runner, at, &p) != NUC_OK || t.dtype != p.dtype ||
+            t.bytes != p.bytes)
+            nuc_fail(k->cx, NUC_BAD_USAGE, "%s: %s %zu has another shape or type than the program's",
+                     nuc_model_file(k->quantized), input ? "input" : "output", at);
     }
 }
 

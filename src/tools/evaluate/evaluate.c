@@ -133,20 +133,10 @@ static struct nuc_disagreement decision(const struct nuc_scoring *s, const struc
     };
 }
 
-static void note_disagreement(struct nuc_scoring *s, const struct nuc_scored_output *o, size_t sample, size_t output,
-                              size_t i)
-{
-    size_t *n = &s->result->n_disagreements;
-
-    if (*n == s->options->max_disagreements)
-        return;
-    s->disagreements = nuc_grow(s->cx, s->disagreements, &s->room, *n + 1, sizeof *s->disagreements);
-    s->result->disagreements = s->disagreements;
-    s->disagreements[(*n)++] = decision(s, o, sample, output, i);
-}
-
 static void decide(struct nuc_scoring *s, struct nuc_scored_output *o, size_t sample, size_t output)
 {
+    size_t *n_noted = &s->result->n_disagreements;
+
     for (size_t i = 0; i < nuc_decisions(&o->scores); i++) {
         int64_t p = nuc_decide(&o->scores, o->program_type, s->program_blocks[output], i);
         o->program_decisions[i] = p;
@@ -157,8 +147,11 @@ static void decide(struct nuc_scoring *s, struct nuc_scored_output *o, size_t sa
         o->reference_decisions[i] = r;
         bool agree = p == r && (p != NUC_UNDECIDED || o->score->is_index);
         o->score->n_agree += agree;
-        if (!agree)
-            note_disagreement(s, o, sample, output, i);
+        if (!agree && *n_noted < s->options->max_disagreements) {
+            s->disagreements = nuc_grow(s->cx, s->disagreements, &s->room, *n_noted + 1, sizeof *s->disagreements);
+            s->result->disagreements = s->disagreements;
+            s->disagreements[(*n_noted)++] = decision(s, o, sample, output, i);
+        }
     }
     if (o->labels != NULL) {
         size_t n = nuc_decisions(&o->scores);

@@ -1,6 +1,6 @@
 /* An evaluation under way: outputs, their labels, what is counted. */
-#ifndef NUC_TOOLS_EVALUATE_SCORE_H
-#define NUC_TOOLS_EVALUATE_SCORE_H
+#ifndef NUC_TOOLS_EVALUATE_SCORED_OUTPUT_H
+#define NUC_TOOLS_EVALUATE_SCORED_OUTPUT_H
 
 #include <jansson.h>
 
@@ -124,7 +124,7 @@ void nuc_check_class_axis(const struct nuc_scoring *s, const struct nuc_output_s
 /* What the reference's graph says of an output; without a reference nothing (tasks.c). */
 struct nuc_output_facts nuc_scored_facts(const struct nuc_scoring *s, size_t output);
 
-/* Finds the labels of all outputs (labels.c), then the tasks of those without (tasks.c). Fail with the remedy. */
+/* Finds the labels of all outputs (class_labels.c), then the tasks of those without (tasks.c). Fail with the remedy. */
 void nuc_find_labels(struct nuc_scoring *s);
 
 /*
@@ -163,7 +163,7 @@ void nuc_count_decision(struct nuc_scoring *s, size_t sample);
 void nuc_finish_decisions(struct nuc_scoring *s);
 void nuc_put_decision_scores(struct nuc_context *cx, json_t *to, const struct nuc_evaluation *e);
 
-/* ---- channels in another scale (rescale.c) ---- */
+/* ---- channels in another scale (channel_rescale.c) ---- */
 
 /* Products of float (F), quantized (Q) and compiled (P) values of one channel, summed. */
 enum nuc_product { NUC_FF, NUC_FQ, NUC_QQ, NUC_FP, NUC_PP, NUC_N_PRODUCTS };

@@ -43,14 +43,14 @@ enum { N_CAUSES = sizeof causes / sizeof causes[0] };
 
 /* ---- bytes ---- */
 
-static const struct {
-    unsigned baud;
-    speed_t speed;
-} speeds[] = {{9600, B9600},     {19200, B19200},   {38400, B38400},   {57600, B57600},
-              {115200, B115200}, {230400, B230400}, {460800, B460800}, {921600, B921600}};
-
 static speed_t speed_of(struct nuc_context *cx, unsigned baud)
 {
+    static const struct {
+        unsigned baud;
+        speed_t speed;
+    } speeds[] = {{9600, B9600},     {19200, B19200},   {38400, B38400},   {57600, B57600},
+                  {115200, B115200}, {230400, B230400}, {460800, B460800}, {921600, B921600}};
+
     for (size_t i = 0; i < sizeof speeds / sizeof speeds[0]; i++) {
         if (speeds[i].baud == baud)
             return speeds[i].speed;

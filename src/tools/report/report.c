@@ -11,21 +11,7 @@
 #include "tools/report/full_report.h"
 #include "tools/report/page_sources.h"
 
-/* ---- what a report begins with: model, target, warnings, figures of the whole ---- */
-
-static void put_model(struct nuc_report *r)
-{
-    nuc_put_int(r->cx, r->tree, "schema", 1);
-    nuc_put_string(r->cx, r->tree, "command", "report");
-    nuc_put_string(r->cx, r->tree, "nucleon", nuc_version());
-    nuc_put_text(r->cx, r->tree, "invocation", r->o.invocation);
-    nuc_put_network_model(r->network, r->tree);
-    json_t *list = nuc_put_array(r->cx, r->tree, "warnings");
-    for (const struct nuc_report_note *n = r->notes; n != NULL; n = n->next)
-        nuc_put_string(r->cx, list, NULL, n->text);
-}
-
-/* ---- accuracy ---- */
+/* ---- figures of the whole ---- */
 
 void nuc_report_figures(const struct nuc_report *r, struct nuc_report_figures *out)
 {
@@ -126,7 +112,14 @@ static void make(struct nuc_context *cx, void *arg)
     r->missed = r->facts.missed;
     nuc_evaluate_report(r);
     r->tree = nuc_json_tree(r->cx);
-    put_model(r);
+    nuc_put_int(r->cx, r->tree, "schema", 1);
+    nuc_put_string(r->cx, r->tree, "command", "report");
+    nuc_put_string(r->cx, r->tree, "nucleon", nuc_version());
+    nuc_put_text(r->cx, r->tree, "invocation", r->o.invocation);
+    nuc_put_network_model(r->network, r->tree);
+    json_t *list = nuc_put_array(r->cx, r->tree, "warnings");
+    for (const struct nuc_report_note *n = r->notes; n != NULL; n = n->next)
+        nuc_put_string(r->cx, list, NULL, n->text);
     nuc_put_network_obstacles(r->network, r->tree);
     put_summary(r);
     nuc_put_network_nodes(r->network, r->tree);

@@ -366,31 +366,24 @@ static bool take_trial(struct process *p, struct told *out)
     return n == (ssize_t)sizeof *out;
 }
 
-/* What a trial says, of a process that was started ahead or made here. */
-static void find_out(struct tuning *t, const struct nuc_options *options, struct told *out)
-{
-    struct nuc_context *cx = nuc_model_context(t->m);
-
-    for (size_t i = 0; i < MAX_VALUES; i++) {
-        struct process *p = &t->ahead[i];
-        if (p->id == 0 || !same_values(&p->options, options) || !take_trial(p, out))
-            continue;
-        memcpy(cx->message, out->message, sizeof out->message);
-        return;
-    }
-    run_trial(cx, &(struct trial){t, options, out});
-}
-
-/* Index of the trial of these options: the one there is, or a new one. */
+/* Index of the trial of these options: the one there is, or a new one, started ahead or made here. */
 static size_t try_options(struct tuning *t, const struct nuc_options *options)
 {
     struct nuc_context *cx = nuc_model_context(t->m);
     const struct attempt *known = find_attempt(t, options);
     struct told told;
+    bool taken = false;
 
     if (known != NULL)
         return (size_t)(known - t->attempts);
-    find_out(t, options, &told);
+    for (size_t i = 0; i < MAX_VALUES && !taken; i++) {
+        struct process *p = &t->ahead[i];
+        taken = p->id != 0 && same_values(&p->options, options) && take_trial(p, &told);
+    }
+    if (taken)
+        memcpy(cx->message, told.message, sizeof told.message);
+    else
+        run_trial(cx, &(struct trial){t, options, &told});
     struct attempt a = {.options = *options, .figures = told.figures, .status = told.status, .seconds = told.seconds};
     if (!nuc_is_answer(a.status) || (t->n_trials == 0 && a.status != NUC_OK && a.status != NUC_PROPERTY))
         nuc_fail_again(cx, a.status);

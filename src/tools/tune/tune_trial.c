@@ -35,17 +35,6 @@ static bool is_class_vector(const struct nuc_tensor_info *t)
     return false;
 }
 
-/* False: it holds something else than integers. */
-static bool read_integers(const struct nuc_array *a, const void *elements, const size_t *index, size_t count,
-                          int64_t *out)
-{
-    if (!nuc_is_integer(a->dtype))
-        return false;
-    for (size_t k = 0; k < count; k++)
-        out[k] = nuc_int_at(a->dtype, elements, index[k]);
-    return true;
-}
-
 /* One for each sample of the whole data set. */
 static void read_labels(struct nuc_comparison *with, struct nuc_dataset *d)
 {
@@ -56,10 +45,12 @@ static void read_labels(struct nuc_comparison *with, struct nuc_dataset *d)
         return;
     struct nuc_array *a = &d->arrays.items[found - d->arrays.items];
     int64_t *labels = nuc_alloc_array(cx, with->n_samples, sizeof *labels);
-    if (a->data.size / nuc_dtype_size(a->dtype) != d->n_samples ||
-        !read_integers(a, nuc_array_elements(cx, a), with->index, with->n_samples, labels))
+    if (a->data.size / nuc_dtype_size(a->dtype) != d->n_samples || !nuc_is_integer(a->dtype))
         nuc_fail(cx, NUC_BAD_INPUT, "%s: array 'label': give one integer for each of the %zu samples", d->path,
                  d->n_samples);
+    const void *elements = nuc_array_elements(cx, a);
+    for (size_t k = 0; k < with->n_samples; k++)
+        labels[k] = nuc_int_at(a->dtype, elements, with->index[k]);
     with->labels = labels;
 }
 

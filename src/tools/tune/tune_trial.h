@@ -1,6 +1,6 @@
 /* A trial of `nucleon tune`: a compilation, and what its program is worth. */
-#ifndef NUC_TOOLS_TUNE_TRIAL_H
-#define NUC_TOOLS_TUNE_TRIAL_H
+#ifndef NUC_TOOLS_TUNE_TUNE_TRIAL_H
+#define NUC_TOOLS_TUNE_TUNE_TRIAL_H
 
 #include "data/dataset.h"
 #include "host/call.h"

@@ -1,9 +1,10 @@
 /*
- * The command line: one table of options (options.c), one of commands (main.c). An option is a row that says what it is
- * called, which commands have it and where in struct cli_args it is written, most often into the compiler's options.
+ * The command line: one table of options (cli_options.c), one of commands (main.c). An option is a row that says what
+ * it is called, which commands have it and where in struct cli_args it is written, most often into the compiler's
+ * options.
  */
-#ifndef NUC_TOOLS_CLI_ARGUMENTS_ARGS_H
-#define NUC_TOOLS_CLI_ARGUMENTS_ARGS_H
+#ifndef NUC_TOOLS_CLI_ARGUMENTS_COMMAND_ARGS_H
+#define NUC_TOOLS_CLI_ARGUMENTS_COMMAND_ARGS_H
 
 #include <stdio.h>
 
@@ -165,7 +166,7 @@ void cli_print_commands(const struct cli_commands *all);
 /* Text of several lines in lines of 80 columns: `first` stands before the first one, `indent` spaces before others. */
 void cli_print_wrapped(const char *first, size_t indent, const char *text);
 
-/* ---- values (values.c) ---- */
+/* ---- values (argument_values.c) ---- */
 
 /* The value is written where the option's row says: CLI_OK, CLI_LISTED, or what was reported. */
 int cli_set_option(struct cli_args *args, const struct cli_option *o, char *text);

@@ -60,15 +60,6 @@ bool cli_argument_files(const struct cli_command *command, struct cli_files *out
 
 /* ---- forms ---- */
 
-static const struct cli_command *find_command(const struct cli_commands *all, const char *name)
-{
-    for (size_t i = 0; i < all->count; i++) {
-        if (strcmp(all->rows[i].name, name) == 0)
-            return &all->rows[i];
-    }
-    return NULL;
-}
-
 static void print_names(const struct cli_commands *all)
 {
     for (size_t i = 0; i < all->count; i++)
@@ -82,8 +73,10 @@ int cli_print_format(const struct cli_commands *all, const char *format, const c
         void (*print)(const struct cli_commands *all);
     } formats[] = {
         {"man", cli_print_main_page}, {"bash", cli_print_bash}, {"zsh", cli_print_zsh}, {"commands", print_names}};
-    const struct cli_command *command = name != NULL ? find_command(all, name) : NULL;
+    const struct cli_command *command = NULL;
 
+    for (size_t i = 0; name != NULL && i < all->count; i++)
+        command = strcmp(all->rows[i].name, name) == 0 ? &all->rows[i] : command;
     if (name != NULL && (command == NULL || strcmp(format, "man") != 0))
         return cli_usage("help: there is no '%s' of '%s'", format, name);
     if (command != NULL) {

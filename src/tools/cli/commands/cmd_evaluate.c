@@ -10,16 +10,6 @@ struct opened {
     struct nuc_model *reference, *quantized; /* NULL: not asked for */
 };
 
-static void print_text(const struct cli_args *args, const struct nuc_evaluation *e,
-                       const struct nuc_node_evaluation *nodes)
-{
-    for (size_t i = 0; i < e->n_data; i++)
-        cli_printf("%-22s %s\n", i == 0 ? "data" : "", e->data[i]);
-    cli_print_evaluation(e, args->confusion);
-    if (nodes != NULL)
-        cli_print_nodes(nodes, e->n_samples, (double)args->threshold);
-}
-
 static bool has_labels(const struct nuc_dataset *data)
 {
     struct nuc_array_info a;
@@ -52,8 +42,13 @@ static int print(struct nuc_compiler *c, const struct cli_args *args, const stru
     const char *text;
     int code = args->json ? cli_result(c, nuc_evaluation_json(c, e, nodes, &text), &text) : CLI_OK;
 
-    if (!args->json && !args->quiet)
-        print_text(args, e, nodes);
+    if (!args->json && !args->quiet) {
+        for (size_t i = 0; i < e->n_data; i++)
+            cli_printf("%-22s %s\n", i == 0 ? "data" : "", e->data[i]);
+        cli_print_evaluation(e, args->confusion);
+        if (nodes != NULL)
+            cli_print_nodes(nodes, e->n_samples, (double)args->threshold);
+    }
     return code == CLI_OK && e->missed != NULL ? cli_report(NUC_PROPERTY, e->missed) : code;
 }
 

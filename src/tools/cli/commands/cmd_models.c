@@ -29,18 +29,6 @@ int cli_convert(struct nuc_compiler *c, struct cli_args *args)
     return code;
 }
 
-static void print_quantized(const struct nuc_compiler *c, const struct cli_args *args)
-{
-    char file[128];
-
-    cli_printf("%s\n", cli_file_text(args->output, file, sizeof file));
-    cli_print_quality(c);
-    cli_print_row("next", "nucleon compile %s -o OUT.pte, which takes no samples", args->output);
-    if (!args->verbose)
-        return;
-    cli_print_calibration(c);
-}
-
 static int quantize(struct nuc_compiler *c, struct cli_args *args)
 {
     const char *text;
@@ -48,8 +36,14 @@ static int quantize(struct nuc_compiler *c, struct cli_args *args)
 
     if (code == CLI_OK && args->json)
         code = cli_result(c, nuc_quantization_json(c, &text), &text);
-    if (code == CLI_OK && !args->quiet)
-        print_quantized(c, args);
+    if (code == CLI_OK && !args->quiet) {
+        char file[128];
+        cli_printf("%s\n", cli_file_text(args->output, file, sizeof file));
+        cli_print_quality(c);
+        cli_print_row("next", "nucleon compile %s -o OUT.pte, which takes no samples", args->output);
+        if (args->verbose)
+            cli_print_calibration(c);
+    }
     if (code == CLI_OK && args->timings)
         cli_print_timings(c);
     return code;

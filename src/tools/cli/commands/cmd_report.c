@@ -13,16 +13,6 @@ enum {
     EVALUATION_END = EVALUATION_BEGIN + sizeof(struct nuc_evaluate_options)
 };
 
-static enum nuc_status make(struct nuc_compiler *c, const struct cli_args *args,
-                            const struct nuc_report_options *options, struct nuc_model **m, struct nuc_report **out)
-{
-    enum nuc_status status = nuc_model_open_in_part(c, args->positional[0], m);
-
-    if (status == NUC_OK)
-        status = nuc_report_make(*m, options, out);
-    return status;
-}
-
 /* What the page says first. */
 static void print_report(const struct nuc_compiler *c, const struct cli_args *args, const struct nuc_report *r)
 {
@@ -58,8 +48,12 @@ static int report(struct nuc_compiler *c, struct cli_args *args)
     const char *text = NULL;
     int code = cli_warn_for_target(c, args);
 
+    if (code == CLI_OK && invocation == NULL)
+        code = cli_report(NUC_NO_MEMORY, NULL);
     if (code == CLI_OK)
-        code = invocation == NULL ? cli_report(NUC_NO_MEMORY, NULL) : cli_check(c, make(c, args, &options, &m, &r));
+        code = cli_check(c, nuc_model_open_in_part(c, args->positional[0], &m));
+    if (code == CLI_OK)
+        code = cli_check(c, nuc_report_make(m, &options, &r));
     if (code == CLI_OK && args->output != NULL)
         code = cli_check(c, nuc_report_write(r, args->output));
     if (code == CLI_OK && args->json)

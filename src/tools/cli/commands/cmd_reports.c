@@ -24,23 +24,18 @@ static int say_memory(struct nuc_compiler *c, const char *path)
     return CLI_OK;
 }
 
-static int extract(struct nuc_compiler *c, const char *path, const char *folder)
-{
-    const char *const *files;
-    size_t count;
-    int code = cli_check(c, nuc_extract_models(c, path, folder, &files, &count));
-
-    for (size_t i = 0; code == CLI_OK && !cli_is_quiet() && i < count; i++)
-        cli_printf("%s\n", files[i]);
-    return code;
-}
-
 static int inspect(struct nuc_compiler *c, struct cli_args *args)
 {
     const char *path = args->positional[0], *text;
 
-    if (args->output != NULL)
-        return extract(c, path, args->output);
+    if (args->output != NULL) {
+        const char *const *files;
+        size_t count;
+        int extracted = cli_check(c, nuc_extract_models(c, path, args->output, &files, &count));
+        for (size_t i = 0; extracted == CLI_OK && !cli_is_quiet() && i < count; i++)
+            cli_printf("%s\n", files[i]);
+        return extracted;
+    }
     const enum nuc_inspect_form form = args->json ? NUC_INSPECT_JSON : args->form;
     int code = cli_result(c, nuc_inspect_file(c, path, form, args->disassemble, &text), &text);
     return code == CLI_OK && form != NUC_INSPECT_DOT ? say_memory(c, path) : code;

@@ -8,9 +8,8 @@
 
 /* What --profile and --etdump collect while a program runs. */
 struct profiler {
-    struct nuc_profile_run *runs;
-    struct nuc_profile_call **calls; /* of each run */
-    size_t n_runs, n_calls;          /* n_calls: of the run under way */
+    struct nuc_profile_run *runs; /* the last one is under way */
+    size_t n_runs;
     bool exhausted;
 };
 
@@ -34,47 +33,39 @@ static void keep(void *user, uint32_t instruction, const uint8_t *records, size_
 
     if (p->n_runs == 0 || p->exhausted)
         return;
-    struct nuc_profile_call **calls = &p->calls[p->n_runs - 1];
-    struct nuc_profile_call *grown = realloc(*calls, (p->n_calls + 1) * sizeof **calls);
+    struct nuc_profile_run *run = &p->runs[p->n_runs - 1];
+    struct nuc_profile_call *calls = realloc((void *)(uintptr_t)run->calls, (run->n_calls + 1) * sizeof *calls);
     void *copy = malloc(bytes + 1);
-    if (grown != NULL)
-        *calls = grown;
-    if (grown == NULL || copy == NULL) {
+    run->calls = calls != NULL ? calls : run->calls;
+    if (calls == NULL || copy == NULL) {
         free(copy);
         p->exhausted = true;
         return;
     }
     memcpy(copy, records, bytes);
-    grown[p->n_calls++] = (struct nuc_profile_call){instruction, copy, bytes};
-    p->runs[p->n_runs - 1] = (struct nuc_profile_run){grown, p->n_calls};
+    calls[run->n_calls++] = (struct nuc_profile_call){instruction, copy, bytes};
 }
 
 static void next_run(struct profiler *p)
 {
     struct nuc_profile_run *runs = realloc(p->runs, (p->n_runs + 1) * sizeof *runs);
 
-    p->runs = runs != NULL ? runs : p->runs;
-    struct nuc_profile_call **calls = realloc(p->calls, (p->n_runs + 1) * sizeof *calls);
-    p->calls = calls != NULL ? calls : p->calls;
-    if (runs == NULL || calls == NULL) {
+    if (runs == NULL) {
         p->exhausted = true;
         return;
     }
-    runs[p->n_runs] = (struct nuc_profile_run){NULL, 0};
-    calls[p->n_runs] = NULL;
-    p->n_runs++;
-    p->n_calls = 0;
+    p->runs = runs;
+    runs[p->n_runs++] = (struct nuc_profile_run){NULL, 0};
 }
 
 static void release(struct profiler *p)
 {
     for (size_t i = 0; i < p->n_runs; i++) {
         for (size_t k = 0; k < p->runs[i].n_calls; k++)
-            free((void *)(uintptr_t)p->calls[i][k].records);
-        free(p->calls[i]);
+            free((void *)(uintptr_t)p->runs[i].calls[k].records);
+        free((void *)(uintptr_t)p->runs[i].calls);
     }
     free(p->runs);
-    free(p->calls);
 }
 
 static int open_program(struct run *r, const struct cli_args *args)
@@ -119,16 +110,13 @@ static int open_data(struct run *r, const char *path)
         if (r->results[i] == NULL)
             return cli_report(NUC_NO_MEMORY, NULL);
     }
-    return r->results == NULL ? cli_report(NUC_NO_MEMORY, NULL) : CLI_OK;
-}
-
-static int open_decisions(struct run *r)
-{
-    if (nuc_runner_decision(r->program) == NULL)
-        return CLI_OK;
-    r->counts = calloc(r->n_samples + 1, sizeof *r->counts);
-    r->is_new = calloc(r->n_samples + 1, sizeof *r->is_new);
-    return r->counts == NULL || r->is_new == NULL ? cli_report(NUC_NO_MEMORY, NULL) : CLI_OK;
+    bool has_memory = r->results != NULL;
+    if (nuc_runner_decision(r->program) != NULL) {
+        r->counts = calloc(r->n_samples + 1, sizeof *r->counts);
+        r->is_new = calloc(r->n_samples + 1, sizeof *r->is_new);
+        has_memory = has_memory && r->counts != NULL && r->is_new != NULL;
+    }
+    return has_memory ? CLI_OK : cli_report(NUC_NO_MEMORY, NULL);
 }
 
 /* What the program's decision finds in the outputs of sample k. */
@@ -349,8 +337,6 @@ static int run_data(struct run *r, const struct cli_args *args)
     int code = open_data(r, args->input);
     if (code == CLI_OK && (args->profile || args->etdump != NULL))
         nuc_program_profile(nuc_runner_program(r->program), keep, &r->profiler);
-    if (code == CLI_OK)
-        code = open_decisions(r);
     if (code == CLI_OK)
         code = run_samples(r);
     return code == CLI_OK ? show(r, args) : code;

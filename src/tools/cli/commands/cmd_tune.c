@@ -10,12 +10,6 @@
 
 enum { WIDTH = 80, FIGURES = 46, ACCURACY = 8 };
 
-/* What a trial has other than the options that were given; the caller frees it. */
-static char *label_of(struct nuc_compiler *c, const struct cli_args *args, const struct nuc_tune_trial *trial)
-{
-    return cli_options_text(c, COMPILE, &trial->options, &args->o);
-}
-
 /* ---- the table ---- */
 
 /* The end of a line of at most `room` columns that ends at a `separator`; without one, NULL unless all fits. */
@@ -53,7 +47,8 @@ static int print_trial(struct nuc_compiler *c, const struct cli_args *args, cons
 {
     const struct nuc_tune_trial *trial = &r->trials[index];
     size_t room = WIDTH - 1 - 2 - FIGURES - (r->has_accuracy ? ACCURACY : 0);
-    char *label = label_of(c, args, trial), *rest = label;
+    /* What the trial has other than the options that were given. */
+    char *label = cli_options_text(c, COMPILE, &trial->options, &args->o), *rest = label;
 
     if (label == NULL)
         return cli_report(NUC_NO_MEMORY, NULL);
@@ -132,13 +127,6 @@ static char *command_text(struct nuc_compiler *c, const struct cli_args *args, c
 
 /* ---- JSON ---- */
 
-static void free_texts(char **texts, size_t n_trials)
-{
-    for (size_t i = 0; texts != NULL && i < 2 * n_trials; i++)
-        free(texts[i]);
-    free(texts);
-}
-
 /* On one line, as it may be given to a shell. NULL as `text` is none. */
 static char *joined(char *text)
 {
@@ -147,32 +135,23 @@ static char *joined(char *text)
     return text;
 }
 
-/* Texts by trial: options, then commands. NULL: memory is exhausted. */
-static char **trial_texts(struct nuc_compiler *c, const struct cli_args *args, const struct nuc_tune_result *r)
+/* With texts by trial: options, then commands. */
+static int add_json(struct nuc_compiler *c, const struct cli_args *args, const struct nuc_tune_result *r)
 {
     char **texts = calloc(2 * r->n_trials + 1, sizeof *texts);
+    const char *const *given = (const char *const *)texts, *text;
     bool is_whole = texts != NULL;
 
     for (size_t i = 0; texts != NULL && i < r->n_trials; i++) {
-        texts[i] = joined(label_of(c, args, &r->trials[i]));
+        texts[i] = joined(cli_options_text(c, COMPILE, &r->trials[i].options, &args->o));
         texts[r->n_trials + i] = joined(command_text(c, args, &r->trials[i]));
         is_whole = is_whole && texts[i] != NULL && texts[r->n_trials + i] != NULL;
     }
-    if (is_whole)
-        return texts;
-    free_texts(texts, r->n_trials);
-    return NULL;
-}
-
-static int add_json(struct nuc_compiler *c, const struct cli_args *args, const struct nuc_tune_result *r)
-{
-    char **texts = trial_texts(c, args, r);
-    const char *const *given = (const char *const *)texts, *text;
-
-    if (texts == NULL)
-        return cli_report(NUC_NO_MEMORY, NULL);
-    int code = cli_result(c, nuc_tune_json(c, r, given, given + r->n_trials, &text), &text);
-    free_texts(texts, r->n_trials);
+    int code = is_whole ? cli_result(c, nuc_tune_json(c, r, given, given + r->n_trials, &text), &text)
+                        : cli_report(NUC_NO_MEMORY, NULL);
+    for (size_t i = 0; texts != NULL && i < 2 * r->n_trials; i++)
+        free(texts[i]);
+    free(texts);
     return code;
 }
 

@@ -21,16 +21,22 @@ bool cli_is_quiet(void)
 
 /* ---- colours ---- */
 
+/* One that can do more than print. */
+static bool is_terminal(FILE *to)
+{
+    const char *term = getenv("TERM");
+
+    return term != NULL && strcmp(term, "dumb") != 0 && isatty(fileno(to)) != 0;
+}
+
 /* https://no-color.org: set to anything but nothing. */
 static bool has_colors(FILE *to)
 {
-    const char *no_color = getenv("NO_COLOR"), *term = getenv("TERM");
+    const char *no_color = getenv("NO_COLOR");
 
     if (when != CLI_COLOR_AUTO)
         return when == CLI_COLOR_ALWAYS;
-    if ((no_color != NULL && *no_color != '\0') || term == NULL || strcmp(term, "dumb") == 0)
-        return false;
-    return isatty(fileno(to)) != 0;
+    return (no_color == NULL || *no_color == '\0') && is_terminal(to);
 }
 
 void cli_style(FILE *to, enum cli_style style)
@@ -162,18 +168,11 @@ static void *draw_on(void *unused)
     return NULL;
 }
 
-static bool is_terminal(void)
-{
-    const char *term = getenv("TERM");
-
-    return isatty(STDERR_FILENO) != 0 && term != NULL && strcmp(term, "dumb") != 0;
-}
-
 /* A new step when it has another name, or begins anew. */
 void cli_progress(void *user, const char *what, size_t done, size_t total)
 {
     (void)user;
-    if (is_quiet || !is_terminal())
+    if (is_quiet || !is_terminal(stderr))
         return;
     if (!line.drawing) {
         sigset_t all, before;
