@@ -5,7 +5,7 @@
 
 #define VALUES NUC_SOFTMAX_VALUES
 
-/* nuc_softmax_exponential() of differences that are scaled to Q5.26. */
+/* Exponentials of differences that are scaled to Q5.26. */
 static nuc_words exponentials(nuc_words v)
 {
     const int32_t quarter = 1 << 24;
