@@ -125,6 +125,14 @@ for target in imxrt700 cortex-m33; do
     check "the reason of float, $target: $(cat out)" grep -q "why .* stays in float: int8 loses [0-9.]* dB" out
     check "and no other: $(cat out)" [ -z "$(grep "which trials on samples chose" out)" ]
 done
+
+# An average that is chosen and bounded (where(first, y, clamp(mean + (y - mean) / 64))) is one.
+"$nucleon" compile "$root/test/e2e/bounded_mean.pt2" --calibration long.npy -o bounded.pte >out 2>err ||
+    fail "an average that is bounded: $(cat err)"
+check "an average that is bounded: $(cat err)" grep -q "state 'mean' stays in float: int8 loses [0-9.]* dB over 300 steps" err
+"$nucleon" evaluate bounded.pte --dataset long.npy --reference "$root/test/e2e/bounded_mean.pt2" --min-sqnr 30 >out 2>err ||
+    fail "an average that is bounded: $(cat err)"
+
 "$nucleon" inspect states.pte >out || fail "inspect"
 check "an average that loses little stays int8" grep -q "^  state 'mean', 8 bytes" out
 

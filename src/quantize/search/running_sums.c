@@ -13,6 +13,7 @@
 
 #include "eval/sequence.h"
 #include "host/numbers.h"
+#include "ir/args.h"
 #include "quantize/calibration.h"
 #include "quantize/search/choice_samples.h"
 #include "quantize/search/width_choice.h"
@@ -34,19 +35,45 @@ struct judging {
     size_t n_steps;
 };
 
-/* Whether the node follows from the state by sums and products alone; path[id]: of such nodes on the way. */
-static bool sums_up(const struct nuc_node *node, const struct nuc_node *state, bool *path, unsigned depth)
+static bool is_sum_or_product(const struct nuc_node *node)
+{
+    return node->op == NUC_OP_ADD || node->op == NUC_OP_SUB || node->op == NUC_OP_MUL || node->op == NUC_OP_DIV;
+}
+
+/* What a state may pass on the way to its next value: an error of it is one of about that size afterwards. */
+static bool passes_on(const struct nuc_node *node)
+{
+    return is_sum_or_product(node) || nuc_op_rearranges(node->op) || nuc_has_bounds(node) ||
+           nuc_op_is_in(node->op, NUC_OPS(NUC_OP_WHERE, NUC_OP_MAXIMUM, NUC_OP_MINIMUM));
+}
+
+static bool follows_any(const struct nuc_node *node, const bool *follow)
 {
     struct nuc_cursor at = {0, 0};
-    bool follows = false;
+    const struct nuc_node *in = nuc_next_input(node, &at);
 
-    if (node == state || path[node->id])
-        return path[node->id] = true;
-    bool sums = node->op == NUC_OP_ADD || node->op == NUC_OP_SUB || node->op == NUC_OP_MUL || node->op == NUC_OP_DIV;
-    for (const struct nuc_node *in = nuc_next_input(node, &at); sums && depth > 0 && in != NULL;
-         in = nuc_next_input(node, &at))
-        follows |= sums_up(in, state, path, depth - 1);
-    return path[node->id] |= follows;
+    while (in != NULL && !follow[in->id])
+        in = nuc_next_input(node, &at);
+    return in != NULL;
+}
+
+/*
+ * Whether the next value is a sum or product of the state and others, perhaps bounded, chosen or moved. path[id]: of
+ * the nodes on the way.
+ */
+static bool sums_up(const struct nuc_graph *g, const struct nuc_node *next, const struct nuc_node *state, bool *path)
+{
+    bool *follow = nuc_alloc_array(g->cx, g->next_id, sizeof *follow), sums = false;
+
+    for (const struct nuc_node *n = g->first; n != NULL; n = n->next)
+        follow[n->id] = n == state || (passes_on(n) && follows_any(n, follow));
+    for (const struct nuc_node *n = g->last; n != NULL; n = n->prev) {
+        path[n->id] = n == next && follow[n->id];
+        for (uint32_t i = 0; i < n->n_users && !path[n->id]; i++)
+            path[n->id] = follow[n->id] && path[n->users[i]->id];
+        sums |= path[n->id] && is_sum_or_product(n);
+    }
+    return sums;
 }
 
 /* The parameters of a state; false: it stays float32 anyway. */
@@ -153,7 +180,7 @@ bool nuc_find_running_sums(struct nuc_calibration *c, const struct nuc_steps *st
         const struct nuc_node *next =
             nuc_output_node(c->g)->args[NUC_ARG(OUTPUT, values)].u.nodes[s.states.first_next + i];
         bool *path = nuc_alloc_array(c->g->cx, c->g->next_id, sizeof *path);
-        if (next == state || state->vals[0].dtype != NUC_F32 || !sums_up(next, state, path, 16) ||
+        if (next == state || state->vals[0].dtype != NUC_F32 || !sums_up(c->g, next, state, path) ||
             !find_parameters(&s, state, &o))
             continue;
         double loss = 10 * log10(1 + error_of(&s, i, &o) / NUC_SMALL_ERROR);
