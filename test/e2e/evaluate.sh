@@ -170,5 +170,10 @@ mistake 1 "is a folder, not an ExecuTorch program" . --dataset "$data"
 mistake 2 "is a float model; --quantized takes what" digits.pte --dataset "$data" --reference "$model" \
     --quantized "$model"
 
+# Values that stay in float in two regions, neither of which gains for sure alone: on new samples they do together.
+"$nucleon" compile "$root/test/e2e/regions.pt2" --calibration "$root/test/e2e/regions_calibration.npz" -o regions.pte \
+    >out 2>err || fail "regions: $(cat err)"
+run 0 regions.pte --dataset "$root/test/e2e/regions_test.npz" --reference "$root/test/e2e/regions.pt2" --min-sqnr 40
+
 [ $failures -eq 0 ] && echo "evaluate: good"
 exit $((failures != 0))

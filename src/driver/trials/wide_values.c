@@ -381,13 +381,16 @@ static double decibels(const struct outcome *without, const struct outcome *with
 }
 
 /*
- * Leaves out what alone does not gain enough; loss[i]: of region i. Where the error is spread over the network, what a
- * region gains is less than samples show for sure: then all together have to. False: nothing is left.
+ * Leaves out what alone does not gain enough; loss[i]: of region i. Where the error is spread over the network, or that
+ * of few samples hides what a region does for the others, what each gains is less than samples show for sure: all
+ * together have to, and stay. False: they do not.
  */
 static bool keep_regions(const struct widening *w, const uint32_t *of, uint32_t count, bool *wide, struct outcome *all,
                          double *loss)
 {
     uint32_t n_ids = w->m->graph->next_id, left = count;
+    const bool *found = nuc_copy(w->m->c->cx, wide, n_ids * sizeof *found);
+    const struct outcome together = *all;
 
     for (uint32_t r = 0; r < count; r++) {
         bool *rest = nuc_copy(w->m->c->cx, wide, n_ids * sizeof *rest);
@@ -403,7 +406,11 @@ static bool keep_regions(const struct widening *w, const uint32_t *of, uint32_t 
         *all = without;
         left--;
     }
-    return left > 0 && (!is_mixed(w->m) || gains(all, &w->int8, NUC_NOTICED, whole));
+    if (left == 0) {
+        memcpy(wide, found, n_ids * sizeof *wide);
+        *all = together;
+    }
+    return is_mixed(w->m) ? gains(all, &w->int8, NUC_NOTICED, whole) : left > 0 || pays(w, all, &w->int8);
 }
 
 /* ---- what is said about it ---- */
