@@ -85,7 +85,7 @@ static void check_cycles(struct flow *f, struct nuc_model *quantized)
 
 struct result {
     double sqnr;
-    char in_float[64];
+    char in_float[128];
 };
 
 /* Under the line's options, and others behind them. */
@@ -153,6 +153,32 @@ static void check_line(struct nuc_context *cx, struct text_line *line)
         fail_msg("%s: %.2f dB, fast %.2f dB", line->name, r.sqnr, before.sqnr);
 }
 
+/* What is not worth its cycles beside an NPU is named with what it gives, and gives it where the user wants it. */
+static void what_is_not_worth_it_is_advised(void **state)
+{
+    static const char text[] = "%w = parameter : float32[128, 512]\n%p = parameter : float32[16, 128]\n"
+                               "%v = parameter : float32[4, 16]\n%u = parameter : float32[512, 2]\n"
+                               "%x = input : float32[1, 16]\n%a = aten.slice.Tensor(%x, 1, 0, 2)\n"
+                               "%b = aten.mul.Tensor(%a, %a)\n%i = aten.linear.default(%b, %u)\n"
+                               "%r = aten.relu.default(%i)\n%t = aten.linear.default(%r, %w)\n"
+                               "%q = aten.mul.Tensor(%t, %t)\n%s = aten.linear.default(%q, %p)\n"
+                               "%n = aten.clamp.default(%s, 1e-15)\n%l = aten.log.default(%n)\n"
+                               "%y = aten.linear.default(%l, %v)\n%output = output([%y])\n";
+    const struct network n = {text, "--target imxrt700", true};
+    struct flow f = {.network = &n};
+    struct result r = quantize(&f, "--threads 1");
+    const char *advice = strstr(f.notes, "--precision "), *in = strstr(f.notes, " has ");
+    char options[200];
+
+    (void)state;
+    if (advice == NULL || in == NULL)
+        fail_msg("no advice: %s", f.notes);
+    assert_true(atof(in + strlen(" has ")) > r.sqnr + 10);
+    snprintf(options, sizeof options, "--threads 1 %.*s", (int)strcspn(advice + strlen("--precision "), " ") + 12,
+             advice);
+    assert_true(quantize(&f, options).sqnr > r.sqnr + 10);
+}
+
 /* Slices that are concatenated again have 2^40 paths through them: each value is looked at once. */
 static void branches_of_moves_are_followed_once(void **state)
 {
@@ -188,4 +214,5 @@ static void branches_of_moves_are_followed_once(void **state)
     }
 }
 
-RUN_TESTS(LINE_TEST("cases/wide_values.txt", check_line, NULL), cmocka_unit_test(branches_of_moves_are_followed_once))
+RUN_TESTS(LINE_TEST("cases/wide_values.txt", check_line, NULL), cmocka_unit_test(what_is_not_worth_it_is_advised),
+          cmocka_unit_test(branches_of_moves_are_followed_once))

@@ -10,6 +10,7 @@
 #include "driver/stages.h"
 #include "driver/trials/price.h"
 #include "host/text.h"
+#include "ir/labels.h"
 #include "npu/target/target.h"
 #include "quantize/quantize.h"
 #include "quantize/ranges/relevant_range.h"
@@ -42,6 +43,9 @@
 
 #define MOST_REGIONS 4
 
+/* Names in an option that is advised. */
+#define MOST_NAMES 24
+
 /* What is less is none: 100 dB. */
 #define LEAST_ERROR 1e-10
 
@@ -63,10 +67,12 @@ struct outcome {
     double error; /* their mean */
     uint64_t cycles;
     size_t memory; /* 0: nobody asks for it */
+    bool layers;   /* take int16 beside float */
 };
 
 struct trial {
-    const bool *wide; /* by node id; NULL: none */
+    const struct nuc_width_search *layers; /* says which layers take int16 beside float; NULL: none does */
+    const bool *wide;                      /* by node id; NULL: none */
     enum nuc_width width;
     bool measures;
     struct outcome out;
@@ -79,6 +85,12 @@ static void mark(struct nuc_graph *g, struct nuc_node *node, enum nuc_width widt
     source->width = width;
     source->wide = why;
     node->source = source;
+}
+
+/* Of a wide operator. */
+static enum nuc_width width_of(const struct nuc_width_search *layers, const struct nuc_node *node, enum nuc_width width)
+{
+    return layers != NULL && nuc_is_layer_in_int16(layers, node) ? NUC_WIDTH_INT16 : width;
 }
 
 static struct nuc_calibration *fresh(struct nuc_model *m)
@@ -95,7 +107,7 @@ static void try(struct nuc_model *prepared, void *arg)
 
     for (struct nuc_node *n = m->graph->first; n != NULL; n = n->next, own = own->next) {
         if (t->wide != NULL && t->wide[own->id])
-            mark(m->graph, n, t->width, "");
+            mark(m->graph, n, width_of(t->layers, own, t->width), "");
     }
     nuc_scale_channels(m->graph, observed);
     m->widened = prepared->widened;
@@ -125,17 +137,6 @@ static bool is_mixed(const struct nuc_model *m)
 static bool has_int16(const struct nuc_settings *s)
 {
     return s->target->cpu != NULL && !s->o.executorch_ops_only;
-}
-
-static bool try_widths(const struct nuc_model *prepared, const bool *wide, enum nuc_width width, bool measures,
-                       struct outcome *out)
-{
-    const struct nuc_options own = prepared->settings->o;
-    struct trial t = {.wide = wide, .width = width, .measures = measures};
-    bool can = nuc_trial(prepared, &own, try, &t) == NUC_OK && t.out.cycles != UINT64_MAX;
-
-    *out = t.out;
-    return can;
 }
 
 /* What is sought: which of two programs is worth more does not depend on a third. */
@@ -179,11 +180,13 @@ static bool gains(const struct outcome *with, const struct outcome *without, dou
 static struct nuc_width_costs costs_of(const struct nuc_settings *s, enum nuc_width width)
 {
     const struct nuc_kernel_costs *k = &s->target->costs.real, *int8 = &s->target->costs.int8;
-    const struct nuc_width_costs in_int16 = {0, 70, 15, s->delegates ? 1.9 : 1.1, 0, 49, false, false};
+    const double product = s->delegates ? 1.9 : 1.1;
+    const struct nuc_width_costs in_int16 = {0, 70, 15, product, 0, 0, 49, false, false};
     const struct nuc_width_costs in_float = {fmax(k->call - int8->call, 0),
                                              fmax(k->element - int8->element / 2, 0),
                                              k->function - int8->function,
                                              k->mac - int8->mac,
+                                             product,
                                              k->mac - int8->mac,
                                              int8->element,
                                              true,
@@ -196,15 +199,29 @@ static struct nuc_width_costs costs_of(const struct nuc_settings *s, enum nuc_wi
  * What int16 takes on a CPU that has both. With the costs above regions are large and few, with these they are small
  * and many, or paths of sums: what these surely gain more is tried.
  */
-static const struct nuc_width_costs beside_int8 = {600, 18, 15, 0.6, 0, 16, false, true};
+static const struct nuc_width_costs beside_int8 = {600, 18, 15, 0.6, 0, 0, 16, false, true};
 
 struct widening {
     struct nuc_model *m;                   /* prepared and calibrated */
     const struct nuc_width_search *search; /* NULL: there is nothing to gain */
     struct outcome int8;                   /* without wider numbers */
     enum nuc_width width;                  /* of these */
+    bool layers;                           /* that int16 is enough for take it, the others float */
+    bool may_try_more;                     /* fewer proposals were tried than may be */
     struct nuc_width_costs costs;
 };
+
+static bool try_widths(const struct widening *w, const bool *wide, enum nuc_width width, bool measures,
+                       struct outcome *out)
+{
+    const struct nuc_options own = w->m->settings->o;
+    struct trial t = {.layers = w->layers ? w->search : NULL, .wide = wide, .width = width, .measures = measures};
+    bool can = nuc_trial(w->m, &own, try, &t) == NUC_OK && t.out.cycles != UINT64_MAX;
+
+    *out = t.out;
+    out->layers = w->layers;
+    return can;
+}
 
 /* What takes more memory than the user has, and than int8 does, is none. */
 static bool fits(const struct widening *w, const struct outcome *o)
@@ -234,10 +251,12 @@ static bool seems_worth(const struct widening *w, double takes, double left)
 
 /*
  * A proposal that surely pays, of some that are estimated to take ever fewer cycles the one that is worth most. Beyond
- * a fair error most are worth nothing: what does not seem to be is not tried. found: there is one.
+ * a fair error, and with layers in int16, most are worth nothing: what does not seem to be is not tried. found: there
+ * is one.
  */
-static bool find_worth(const struct widening *w, bool beyond, bool found, bool *wide, struct outcome *out)
+static bool find_worth(const struct widening *w, bool beyond, bool found, int *trials, bool *wide, struct outcome *out)
 {
+    struct nuc_width_costs costs = w->costs;
     const uint32_t n_ids = w->m->graph->next_id;
     /* Where nothing is looked for up to a fair error, what goes beyond it stands for that, too. */
     const bool goes_all_the_way = w->m->settings->narrow && w->int8.error > NUC_FAIR_ERROR;
@@ -249,17 +268,18 @@ static bool find_worth(const struct widening *w, bool beyond, bool found, bool *
          *last = nuc_copy(w->m->c->cx, wide, n_ids * sizeof *last);
     struct outcome tried;
 
-    for (int i = 0; i < (beyond ? MOST_TRIALS_BEYOND : MOST_TRIALS); i++, estimated *= NEXT_SHARE) {
-        double takes = nuc_width_propose(w->search, &w->costs, estimated, beyond, trial, &left);
+    costs.in_layer = w->layers ? costs.in_layer : 0;
+    for (; *trials > 0; estimated *= NEXT_SHARE, --*trials) {
+        double takes = nuc_width_propose(w->search, &costs, estimated, beyond, trial, &left);
         if (!(takes > 0))
             break;
         estimated = fmin(estimated, takes);
         if (memcmp(trial, last, n_ids * sizeof *trial) == 0)
             break;
         memcpy(last, trial, n_ids * sizeof *trial);
-        if (beyond && !seems_worth(w, takes, left))
+        if ((beyond || w->layers) && !seems_worth(w, takes, left))
             continue;
-        if (!try_widths(w->m, trial, w->width, true, &tried))
+        if (!try_widths(w, trial, w->width, true, &tried))
             break;
         if ((double)tried.cycles - (double)w->int8.cycles > most || !pays(w, &tried, &w->int8) ||
             (found && !is_worth_more(&tried, out)))
@@ -291,7 +311,7 @@ static bool find_mixed(const struct widening *w, bool *wide, struct outcome *out
 
     for (int i = 0; i < MOST_MIXED_TRIALS; i++) {
         if (!(nuc_width_propose(w->search, &w->costs, estimated, false, trial, &left) > 0) ||
-            !try_widths(w->m, trial, w->width, true, &tried))
+            !try_widths(w, trial, w->width, true, &tried))
             break;
         double more = (double)tried.cycles - (double)w->int8.cycles;
         if (more <= limit && fits(w, &tried) && gains(&tried, out, found ? 1 : NUC_NOTICED, whole)) {
@@ -306,17 +326,24 @@ static bool find_mixed(const struct widening *w, bool *wide, struct outcome *out
     return found;
 }
 
-static bool find_any_worth(const struct widening *w, bool *wide, struct outcome *out)
+static bool find_any_worth(struct widening *w, bool *wide, struct outcome *out)
 {
     const bool beyond = nuc_width_goes_beyond(w->search);
     /* Or trials have not found any that is worth it. */
     const bool is_fair = w->m->settings->narrow || (beyond && !(w->int8.error > NUC_FAIR_ERROR));
-    const bool found = !is_fair && find_worth(w, false, false, wide, out);
+    int trials = MOST_TRIALS, trials_beyond = MOST_TRIALS_BEYOND;
+    bool found = !is_fair && find_worth(w, false, false, &trials, wide, out);
 
-    return (beyond && find_worth(w, true, found, wide, out)) || found;
+    if (!is_fair && w->costs.in_layer > 0 && (found ? out->error : w->int8.error) > NUC_FAIR_ERROR) {
+        struct widening with_layers = *w;
+        with_layers.layers = true;
+        found = find_worth(&with_layers, false, found, &trials, wide, out);
+    }
+    w->may_try_more |= trials > 0;
+    return (beyond && find_worth(w, true, found, &trials_beyond, wide, out)) || found;
 }
 
-static bool find(const struct widening *w, bool *wide, struct outcome *out)
+static bool find(struct widening *w, bool *wide, struct outcome *out)
 {
     struct widening beside = *w;
 
@@ -397,7 +424,7 @@ static bool keep_regions(const struct widening *w, const uint32_t *of, uint32_t 
         struct outcome without = w->int8;
         for (uint32_t i = 0; i < n_ids; i++)
             rest[i] = wide[i] && of[i] != r;
-        if (left > 1 && !try_widths(w->m, rest, w->width, true, &without))
+        if (left > 1 && !try_widths(w, rest, w->width, true, &without))
             without = w->int8;
         loss[r] = decibels(&without, all);
         if (is_mixed(w->m) ? without.error > NUC_NOTICED_OF_MIXED * all->error : pays(w, all, &without))
@@ -461,8 +488,10 @@ static void report(const struct widening *w, const struct choice *c)
     }
     bool saves = c->out.cycles < w->int8.cycles;
     nuc_warn(g->cx, "%s: %s: %s on %zu samples held out; %s %llu of %llu cycles", g->file,
-             c->width == NUC_WIDTH_INT16 ? "in int16" : "stays in float", nuc_text_string(&text), c->out.n_samples,
-             saves ? "saves" : "takes",
+             c->width == NUC_WIDTH_INT16 ? "in int16"
+             : c->out.layers             ? "stays in float, but for layers in int16"
+                                         : "stays in float",
+             nuc_text_string(&text), c->out.n_samples, saves ? "saves" : "takes",
              (unsigned long long)(saves ? w->int8.cycles - c->out.cycles : c->out.cycles - w->int8.cycles),
              (unsigned long long)(saves ? w->int8.cycles : c->out.cycles));
 }
@@ -470,9 +499,11 @@ static void report(const struct widening *w, const struct choice *c)
 /* Regions of wide values that are worth what they take; c->wide stays NULL where none is. */
 static void keep_worthy(struct widening *w, bool *wide, struct choice *c)
 {
+    w->layers = c->out.layers;
     c->count = divide(w->m->calibration, w->m->graph, wide, c->of);
     if (keep_regions(w, c->of, c->count, wide, &c->out, c->loss))
         c->wide = wide;
+    w->layers = false;
 }
 
 static struct choice look_for(struct widening *w, enum nuc_width width)
@@ -514,7 +545,7 @@ static struct choice look_at_ends(struct widening *w)
     bool *wide = nuc_alloc_array(g->cx, g->next_id, sizeof *wide);
 
     w->width = c.width;
-    if (find_ends(g, wide) && try_widths(w->m, wide, c.width, true, &c.out) && pays(w, &c.out, &w->int8))
+    if (find_ends(g, wide) && try_widths(w, wide, c.width, true, &c.out) && pays(w, &c.out, &w->int8))
         keep_worthy(w, wide, &c);
     return c;
 }
@@ -532,7 +563,7 @@ static struct choice look_at_all(struct widening *w, const struct outcome *than)
     w->width = c.width;
     w->costs = w->m->settings->delegates ? costs_of(w->m->settings, c.width) : beside_int8;
     const double takes = nuc_width_of_all(w->m->calibration, &w->costs, wide);
-    if (!seems_worth(w, takes, 0) || !try_widths(w->m, wide, c.width, true, &c.out) || !pays(w, &c.out, &w->int8))
+    if (!seems_worth(w, takes, 0) || !try_widths(w, wide, c.width, true, &c.out) || !pays(w, &c.out, &w->int8))
         return c;
     const double price = nuc_price(c.out.cycles, than->cycles);
     c.wide = nuc_felt(than->error) > price * price * nuc_felt(c.out.error) ? wide : NULL;
@@ -554,7 +585,7 @@ static struct choice in_width(const struct widening *w, const struct choice *c, 
     struct choice same = *c;
 
     same.width = width;
-    if (c->wide != NULL && !(try_widths(w->m, c->wide, width, true, &same.out) && pays(w, &same.out, &w->int8)))
+    if (c->wide != NULL && !(try_widths(w, c->wide, width, true, &same.out) && pays(w, &same.out, &w->int8)))
         same.wide = NULL;
     return same;
 }
@@ -578,15 +609,16 @@ static struct choice find_widths(struct widening *w)
     if (!has_int16(w->m->settings))
         return in_float;
     own = look_for(w, NUC_WIDTH_INT16);
-    const bool same = in_float.wide != NULL && own.wide != NULL &&
+    const bool same = in_float.wide != NULL && !in_float.out.layers && own.wide != NULL &&
                       memcmp(in_float.wide, own.wide, w->m->graph->next_id * sizeof *own.wide) == 0;
     struct choice in_int16 = same ? none : in_width(w, &in_float, NUC_WIDTH_INT16);
     best = better(w, &in_int16, &in_float);
     best = better(w, &own, &best);
-    if (may_be_float && !same && own.wide != NULL && best.wide == own.wide) {
-        struct choice own_in_float = in_width(w, &own, NUC_WIDTH_FLOAT);
-        if (own_in_float.out.cycles <= own.out.cycles)
-            best = better(w, &own_in_float, &best);
+    /* What is float but for its layers, or stands in int16, and was not tried in float alone. */
+    if (may_be_float && !same && best.wide != NULL && (best.wide != in_float.wide || in_float.out.layers)) {
+        struct choice in_float_alone = in_width(w, &best, NUC_WIDTH_FLOAT);
+        if (in_float_alone.out.cycles <= best.out.cycles)
+            best = better(w, &in_float_alone, &best);
     }
     if (is_mixed(w->m) || w->int8.error <= NUC_FAIR_ERROR)
         return best;
@@ -603,7 +635,7 @@ static bool measure_int8(struct widening *w)
     double known[NUC_CHOICE_MOST];
     const size_t count = nuc_held_out_samples(w->m->calibration);
 
-    if (!try_widths(w->m, NULL, NUC_WIDTH_OPEN, is_mixed(w->m), &w->int8))
+    if (!try_widths(w, NULL, NUC_WIDTH_OPEN, is_mixed(w->m), &w->int8))
         return false;
     nuc_held_out_error(w->m->calibration, known);
     for (size_t k = 0; k < count; k++)
@@ -614,6 +646,84 @@ static bool measure_int8(struct widening *w)
         sum += w->int8.errors[k];
     w->int8.error = sum / (double)w->int8.n_samples;
     return true;
+}
+
+/* What is said of the operators of a label: int16 where one of them is a layer that takes it. */
+static const char *width_of_label(const struct widening *w, const bool *wide, const struct nuc_labels *labels,
+                                  const char *label)
+{
+    for (const struct nuc_node *n = w->m->graph->first; n != NULL; n = n->next) {
+        if (wide[n->id] && strcmp(labels->value[n->id], label) == 0 && nuc_is_layer_in_int16(w->search, n))
+            return "int16";
+    }
+    return "float";
+}
+
+/* The value of --precision that says so; NULL: it would have too many names. */
+static const char *precision_of(const struct widening *w, const bool *wide)
+{
+    struct nuc_graph *g = w->m->graph;
+    const struct nuc_labels labels = nuc_label_graph(g);
+    const char *names[MOST_NAMES];
+    struct nuc_text text = {.cx = g->cx};
+    uint32_t count = 0;
+
+    for (const struct nuc_node *n = g->first; n != NULL; n = n->next) {
+        uint32_t i = 0;
+        while (wide[n->id] && i < count && strcmp(names[i], labels.value[n->id]) != 0)
+            i++;
+        if (!wide[n->id] || i < count)
+            continue;
+        if (count == MOST_NAMES)
+            return NULL;
+        names[count++] = labels.value[n->id];
+        nuc_text_addf(&text, "%s%s=%s", i > 0 ? "," : "", labels.value[n->id],
+                      width_of_label(w, wide, &labels, labels.value[n->id]));
+    }
+    return nuc_text_string(&text);
+}
+
+static double sqnr(const struct outcome *o)
+{
+    return -10 * log10(whole(o->error));
+}
+
+/*
+ * Where what is worth its cycles does not bring the network to a fair error, as the spectrum of a sound on a CPU beside
+ * an NPU, and wider numbers are estimated to: the user may think otherwise of the price, and is told the option and
+ * what it was measured to give.
+ */
+static void advise(struct widening *w, const struct outcome *than)
+{
+    struct nuc_graph *g = w->m->graph;
+    bool *wide = nuc_alloc_array(g->cx, g->next_id, sizeof *wide);
+    struct outcome tried;
+    double left;
+
+    w->costs = costs_of(w->m->settings, NUC_WIDTH_FLOAT);
+    w->width = NUC_WIDTH_FLOAT;
+    w->layers = true;
+    if (!(nuc_width_propose(w->search, &w->costs, (double)INFINITY, false, wide, &left) > 0) ||
+        left * w->int8.error > NUC_FAIR_ERROR)
+        return;
+    const char *precision = precision_of(w, wide);
+    if (precision == NULL || !try_widths(w, wide, w->width, true, &tried) || !fits(w, &tried) ||
+        !gains(&tried, than, NUC_WORTHWHILE, whole))
+        return;
+    nuc_warn(
+        g->cx,
+        "%s: not all that int8 is too narrow for is worth its cycles: --precision %s has %.1f in place of %.1f dB on "
+        "%zu samples held out, and about %llu in place of %llu cycles",
+        g->file, precision, sqnr(&tried), sqnr(than), tried.n_samples, (unsigned long long)tried.cycles,
+        (unsigned long long)than->cycles);
+}
+
+static bool may_advise(const struct widening *w, const struct outcome *than)
+{
+    const struct nuc_settings *s = w->m->settings;
+
+    return w->search != NULL && w->may_try_more && than->error > NUC_FAIR_ERROR && has_int16(s) && !is_mixed(w->m) &&
+           !s->judges;
 }
 
 static bool may_look_at_ends(const struct widening *w)
@@ -634,12 +744,16 @@ static bool widen_values(struct widening *w)
     if ((w->search == NULL && !may_look_at_ends(w)) || !measure_int8(w))
         return false;
     struct choice c = find_widths(w);
+    const struct outcome *out = c.wide != NULL ? &c.out : &w->int8;
+    if (c.wide != NULL)
+        report(w, &c);
+    if (may_advise(w, out))
+        advise(w, out);
     if (c.wide == NULL)
         return false;
-    report(w, &c);
     for (struct nuc_node *n = g->first; n != NULL; n = n->next) {
         if (c.wide[n->id])
-            mark(g, n, c.width,
+            mark(g, n, width_of(c.out.layers ? w->search : NULL, n, c.width),
                  nuc_format(g->cx, "int8 loses %.1f dB here on %zu samples held out", c.loss[c.of[n->id]],
                             c.out.n_samples));
     }
@@ -695,7 +809,8 @@ void nuc_widen_model(struct nuc_job *j)
     bool any = !is_mixed(m) && widen_states(j);
     /* Of states single samples tell too little. */
     bool beyond = !m->settings->judges && nuc_n_states(g) == 0;
-    w.search = nuc_width_search_new(m->calibration, m->settings->o.io == NUC_IO_INT8, beyond);
+    w.search = nuc_width_search_new(m->calibration, m->settings->o.io == NUC_IO_INT8, beyond,
+                                    has_int16(m->settings) && !is_mixed(m));
     if (!widen_values(&w) && !any && !again)
         return;
     nuc_scale_channels(g, m->calibration);

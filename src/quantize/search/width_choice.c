@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "ir/args.h"
+#include "ir/conv_args.h"
 #include "ir/work.h"
 #include "quantize/search/effect.h"
 
@@ -58,6 +59,7 @@ struct value {
     bool may_be_free;  /* of int8 */
     bool few_products; /* its operators have a small share of the network's */
     double error;      /* that it makes alone */
+    double in_int16;   /* the same with steps of int16 */
     uint32_t path;     /* the first of the values that it is one sum of after the other with */
     uint32_t n_members;
     const struct nuc_node **members; /* operators that compute it or with it */
@@ -68,6 +70,7 @@ struct nuc_width_search {
     bool quantized_io;
     double small; /* an error that is none */
     bool beyond;  /* a fair error is looked at */
+    bool *layers; /* by node id: those that int16 is wide enough for; NULL: not known */
     double error; /* of the network */
     double all;   /* of all values alone, summed up; with int16 also what is left by weights, which stay int8 */
     uint32_t n_values;
@@ -153,8 +156,10 @@ static bool is_function(const struct nuc_node *node)
            (nuc_op_family(node->op) == NUC_FAMILY_MAP && nuc_op_makes_real(node->op));
 }
 
-static double cycles_of(const struct nuc_width_costs *k, const struct nuc_node *node)
+static double cycles_of(const struct nuc_width_costs *k, const struct nuc_node *node, bool in_int16)
 {
+    if (in_int16) /* among operators in float */
+        return k->call + (double)nuc_value_elements(node) * k->conversion + nuc_node_products(node) * k->in_layer;
     if (nuc_op_family(node->op) == NUC_FAMILY_VIEW || node->op == NUC_OP_GETITEM)
         return 0;
     if (nuc_op_family(node->op) == NUC_FAMILY_RECURRENT)
@@ -163,8 +168,10 @@ static double cycles_of(const struct nuc_width_costs *k, const struct nuc_node *
            nuc_node_products(node) * k->product;
 }
 
-/* Of what is float, and of the conversions at its border. */
-static double total_cycles(const struct nuc_calibration *c, const struct nuc_width_costs *costs, const bool *wide)
+/* Of what is wider, and of the conversions at its border. layers, NULL: none; those that may take int16 beside float.
+ */
+static double total_cycles(const struct nuc_calibration *c, const bool *layers, const struct nuc_width_costs *costs,
+                           const bool *wide)
 {
     double sum = 0;
 
@@ -173,7 +180,7 @@ static double total_cycles(const struct nuc_calibration *c, const struct nuc_wid
         if (nuc_is_static(n))
             continue;
         if (wide[n->id])
-            sum += cycles_of(costs, n);
+            sum += cycles_of(costs, n, costs->in_layer > 0 && layers != NULL && layers[n->id]);
         for (uint32_t i = 0; i < n->n_users; i++) {
             bool reads_int8 = is_int8(c, n->users[i]) && !wide[n->users[i]->id];
             read_float |= !reads_int8;
@@ -188,11 +195,11 @@ static double total_cycles(const struct nuc_calibration *c, const struct nuc_wid
 double nuc_width_of_all(const struct nuc_calibration *c, const struct nuc_width_costs *costs, bool *wide)
 {
     memset(wide, 0, c->g->next_id * sizeof *wide);
-    const double before = total_cycles(c, costs, wide);
+    const double before = total_cycles(c, NULL, costs, wide);
 
     for (const struct nuc_node *n = c->g->first; n != NULL; n = n->next)
         wide[n->id] = is_int8(c, n) && n->source->width != NUC_WIDTH_INT8;
-    return total_cycles(c, costs, wide) - before;
+    return total_cycles(c, NULL, costs, wide) - before;
 }
 
 /* ---- what single values lose ---- */
@@ -257,6 +264,80 @@ static void order_values(struct nuc_width_search *s, const struct nuc_effects *f
     s->n_values = n;
 }
 
+static struct nuc_tried alone(const struct nuc_calibration *c, enum nuc_effect effect, uint32_t group)
+{
+    struct nuc_tried t = {.effect = effect, .n_groups = 1, .groups = nuc_copy(c->g->cx, &group, sizeof group)};
+
+    for (unsigned part = 0; part < 2; part++)
+        t.parameters[part] = &c->held_out.parameters[part][group];
+    return t;
+}
+
+static bool is_layer(const struct nuc_node *node)
+{
+    return nuc_conv_args(node->op) != NULL || nuc_op_family(node->op) == NUC_FAMILY_MATRIX;
+}
+
+static bool has_layer(const struct value *v)
+{
+    bool any = false;
+
+    for (uint32_t i = 0; i < v->n_members; i++)
+        any |= is_layer(v->members[i]);
+    return any;
+}
+
+/* The same range in steps of int16, which are symmetric. */
+static struct nuc_parameters steps_of_int16(const struct nuc_calibration *c, uint32_t group, struct nuc_parameters p)
+{
+    const struct nuc_qspec *spec = c->observers[group]->spec;
+    const int64_t above = spec->quant_max - p.zero_point, below = p.zero_point - spec->quant_min;
+
+    return (struct nuc_parameters){p.scale * (float)(above > below ? above : below) / INT16_MAX, 0};
+}
+
+/*
+ * Which layers int16 is wide enough for: all those whose values lose little in it. What is not measured, beyond `runs`,
+ * may lose as much as in int8.
+ */
+static void find_layers(struct nuc_width_search *s, struct nuc_effects *fx, size_t n_samples, double runs)
+{
+    struct nuc_calibration *c = s->c;
+    struct nuc_context *cx = c->g->cx;
+    struct nuc_tried *tried = nuc_alloc_array(cx, s->n_values, sizeof *tried);
+    struct value **of = nuc_alloc_array(cx, s->n_values, sizeof(struct value *));
+    uint32_t n = 0;
+
+    for (uint32_t i = 0; i < s->n_values; i++) {
+        struct value *v = &s->values[i];
+        double cost = nuc_cost_after(fx, v->group);
+        v->in_int16 = v->error;
+        if (!(v->error > NUC_SMALL_ERROR) || !has_layer(v) || cost > runs)
+            continue;
+        runs -= cost;
+        tried[n] = alone(c, NUC_EFFECT_ROUNDING, v->group);
+        for (unsigned part = 0; part < 2; part++) {
+            struct nuc_parameters p = steps_of_int16(c, v->group, *tried[n].parameters[part]);
+            tried[n].parameters[part] = nuc_copy(cx, &p, sizeof p);
+        }
+        of[n++] = v;
+    }
+    double *errors = nuc_alloc_array(cx, n * n_samples + 1, sizeof *errors);
+    if (n > 0)
+        nuc_effects_of(fx, tried, n, NULL, n_samples, errors);
+    for (uint32_t i = 0; i < n; i++) {
+        of[i]->in_int16 = 0;
+        for (size_t k = 0; k < n_samples; k++)
+            of[i]->in_int16 += errors[k * n + i];
+    }
+    for (const struct nuc_node *node = c->g->first; node != NULL; node = node->next)
+        s->layers[node->id] = is_int8(c, node) && is_layer(node);
+    for (uint32_t i = 0; i < s->n_values; i++) {
+        for (uint32_t k = 0; s->values[i].in_int16 > NUC_SMALL_ERROR && k < s->values[i].n_members; k++)
+            s->layers[s->values[i].members[k]->id] = false;
+    }
+}
+
 /*
  * As many values as the budget covers: the last ones of a run are the cheapest. What a single value does is bounded by
  * what the network loses, as in a logarithm of what rounding leaves nothing of.
@@ -271,10 +352,7 @@ static void measure(struct nuc_width_search *s, struct nuc_effects *fx, size_t n
 
     for (; n < s->n_values && runs >= nuc_cost_after(fx, s->values[n].group); n++) {
         runs -= nuc_cost_after(fx, s->values[n].group);
-        uint32_t *group = nuc_copy(cx, &s->values[n].group, sizeof *group);
-        tried[n] = (struct nuc_tried){.effect = NUC_EFFECT_BOTH, .n_groups = 1, .groups = group};
-        for (unsigned part = 0; part < 2; part++)
-            tried[n].parameters[part] = &c->held_out.parameters[part][*group];
+        tried[n] = alone(c, NUC_EFFECT_BOTH, s->values[n].group);
     }
     bool has_all = n == s->n_values;
     s->n_values = n;
@@ -294,6 +372,8 @@ static void measure(struct nuc_width_search *s, struct nuc_effects *fx, size_t n
     for (uint32_t i = 0; i < n; i++)
         s->values[i].error *= more;
     s->all *= more;
+    if (s->layers != NULL)
+        find_layers(s, fx, n_samples, runs - 1);
 }
 
 static int by_error(const void *a, const void *b)
@@ -378,7 +458,12 @@ bool nuc_width_goes_beyond(const struct nuc_width_search *s)
     return s->beyond;
 }
 
-struct nuc_width_search *nuc_width_search_new(struct nuc_calibration *c, bool quantized_io, bool beyond)
+bool nuc_is_layer_in_int16(const struct nuc_width_search *s, const struct nuc_node *node)
+{
+    return s->layers != NULL && s->layers[node->id];
+}
+
+struct nuc_width_search *nuc_width_search_new(struct nuc_calibration *c, bool quantized_io, bool beyond, bool has_int16)
 {
     struct nuc_context *cx = c->g->cx;
     struct nuc_width_search *s = nuc_alloc(cx, sizeof *s);
@@ -391,6 +476,7 @@ struct nuc_width_search *nuc_width_search_new(struct nuc_calibration *c, bool qu
                 cost_of_looks(c, c->held_out.n_samples) <= BUDGET_BEYOND;
     if (!(s->error > (s->beyond ? s->small : enough(s))) || !may_free(s, c->held_out.n_samples))
         return NULL;
+    s->layers = has_int16 && s->error > NUC_FAIR_ERROR ? nuc_alloc_array(cx, c->g->next_id, sizeof *s->layers) : NULL;
     struct nuc_sub_arena *memory = nuc_enter_sub_arena(cx);
     nuc_calibration_parameters(c);
     struct nuc_converted q = nuc_convert_graph(c, NULL);
@@ -443,11 +529,21 @@ static void collect(const struct proposal *p, uint32_t without, bool *wide)
     }
 }
 
+/* Its layers do, whose products are few enough then. */
+static bool takes_int16(const struct proposal *p, const struct value *v)
+{
+    bool all = p->costs->in_layer > 0 && p->s->layers != NULL;
+
+    for (uint32_t i = 0; all && i < v->n_members; i++)
+        all = !is_layer(v->members[i]) || p->s->layers[v->members[i]->id];
+    return all;
+}
+
 static bool may_take(const struct proposal *p, uint32_t i)
 {
     const struct value *v = &p->s->values[i];
 
-    return !p->taken[i] && v->may_be_free && (!p->costs->few_products || v->few_products);
+    return !p->taken[i] && v->may_be_free && (!p->costs->few_products || v->few_products || takes_int16(p, v));
 }
 
 /* What the values numbers `from` to `to` - 1 of a path, NONE: of any, gain for a cycle together; 0: too many cycles. */
@@ -465,7 +561,7 @@ static double gain_of(const struct proposal *p, uint32_t from, uint32_t to, uint
     }
     if (count < (path == NONE ? 1 : 2))
         return 0;
-    double cycles = total_cycles(s->c, p->costs, p->trial);
+    double cycles = total_cycles(s->c, s->layers, p->costs, p->trial);
     return cycles > most_cycles ? 0 : log(p->error / error_left(s, p->trial)) / fmax(cycles - p->cycles, 1);
 }
 
@@ -525,7 +621,7 @@ static void close_over(struct proposal *p)
     const struct nuc_calibration *c = p->s->c;
     bool changed = true;
 
-    p->cycles = total_cycles(c, p->costs, p->wide);
+    p->cycles = total_cycles(c, p->s->layers, p->costs, p->wide);
     while (changed) {
         changed = false;
         for (const struct nuc_node *n = c->g->first; n != NULL; n = n->next) {
@@ -538,7 +634,7 @@ static void close_over(struct proposal *p)
             if (!touches || p->wide[n->id] || !is_int8(c, n))
                 continue;
             p->wide[n->id] = true;
-            double cycles = total_cycles(c, p->costs, p->wide);
+            double cycles = total_cycles(c, p->s->layers, p->costs, p->wide);
             p->wide[n->id] = cycles < p->cycles;
             changed |= p->wide[n->id];
             p->cycles = p->wide[n->id] ? cycles : p->cycles;
@@ -560,9 +656,9 @@ double nuc_width_propose(const struct nuc_width_search *s, const struct nuc_widt
     double before;
 
     memset(wide, 0, n_ids * sizeof *wide);
-    before = p.cycles = total_cycles(s->c, costs, wide);
+    before = p.cycles = total_cycles(s->c, s->layers, costs, wide);
     while (p.error > p.enough && take_best(&p, before + most_cycles)) {
-        p.cycles = total_cycles(s->c, costs, wide);
+        p.cycles = total_cycles(s->c, s->layers, costs, wide);
         p.error = error_left(s, wide);
     }
     prune(&p);

@@ -14,6 +14,7 @@ struct nuc_width_costs {
     double element;    /* value read and written */
     double function;   /* of a value */
     double product;    /* multiply-accumulate */
+    double in_layer;   /* the same of a layer that takes int16 beside float; 0: none does */
     double recurrent;  /* the same in a recurrent layer */
     double conversion; /* value from int8, or to it */
     bool few_products; /* values alone whose operators have a small share of the network's */
@@ -50,9 +51,10 @@ bool nuc_may_free_values(struct nuc_calibration *c, size_t n_samples);
  * After nuc_quantize_choose(). NULL where there is nothing to gain: the network loses little, or what it loses is
  * spread over more than a share of its products. Takes a bounded number of multiply-accumulates; the
  * result does not depend on the number of threads. `quantized_io`: inputs and outputs of the model are int8 whatever
- * computes with them. `beyond`: less than a fair error may be looked for.
+ * computes with them. `beyond`: less than a fair error may be looked for. `has_int16`: layers may take it beside float.
  */
-struct nuc_width_search *nuc_width_search_new(struct nuc_calibration *c, bool quantized_io, bool beyond);
+struct nuc_width_search *nuc_width_search_new(struct nuc_calibration *c, bool quantized_io, bool beyond,
+                                              bool has_int16);
 
 /*
  * Sets wide[id] of the operators that most decibels are expected of for the cycles that they take, as far as these are
@@ -67,6 +69,12 @@ double nuc_width_of_all(const struct nuc_calibration *c, const struct nuc_width_
 
 /* Trials take little enough time to look for less than a fair error. */
 bool nuc_width_goes_beyond(const struct nuc_width_search *s);
+
+/*
+ * A layer that int16 is wide enough for, by what its values lose in it: where others need float, as the powers of a
+ * spectrum and their logarithms behind a Fourier transform, it takes int16 among them, whose products are far cheaper.
+ */
+bool nuc_is_layer_in_int16(const struct nuc_width_search *s, const struct nuc_node *node);
 
 /*
  * Error of the network, relative to its power, with the ranges that are chosen, on samples that they do not come from;
