@@ -887,10 +887,16 @@ static void replace(struct unread *u)
 
 bool nuc_leave_unread(struct nuc_graph *g, const struct nuc_target *target, bool in_float)
 {
-    struct unread u = {.g = g, .target = target, .in_float = in_float, .n_ids = g->next_id};
+    struct unread u = {.g = g, .target = target, .in_float = in_float};
     bool any = false, divided = false;
 
+    /* Places that follow from constants become constants here, which are nodes themselves. */
+    for (const struct nuc_node *n = g->body; n != NULL; n = n->next) {
+        if (n->op == NUC_OP_INDEX)
+            nuc_places_of(g, n);
+    }
     nuc_remove_dead(g);
+    u.n_ids = g->next_id;
     u.of = nuc_grow(g->cx, NULL, &u.room, u.n_ids, sizeof *u.of);
     find_demand(&u);
     for (struct nuc_node *n = g->body, *next; n != NULL; n = next) {
