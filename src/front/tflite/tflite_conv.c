@@ -368,6 +368,9 @@ static void define_pool(struct nuc_ti *ti, enum nuc_op op, struct nuc_node *x, c
         node = with_halves_upwards(ti, node);
     if (ti->op->code == NUC_LT_L2_POOL_2D)
         node = nuc_ti_emit(ti, NUC_OP_SQRT, NUC_ARGS(node));
+    /* No kernel clips a mean: LiteRT clips what was rounded. */
+    if (op == NUC_OP_AVG_POOL2D && o->pool.activation != NUC_LT_ACT_NONE)
+        node = nuc_ti_settle(ti, node, nuc_ti_out(ti));
     nuc_ti_define(ti, nuc_ti_activate(ti, node, o->pool.activation), NUC_TI_IMAGE);
 }
 

@@ -44,7 +44,6 @@ void nuc_ti_add_n(struct nuc_ti *ti)
     enum nuc_ti_form form = nuc_ti_common_form(ti, ti->op->n_inputs);
     struct nuc_node *sum = nuc_ti_real(ti, 0, form);
 
-    nuc_ti_need_float(ti);
     for (uint32_t i = 1; i < ti->op->n_inputs; i++)
         sum = nuc_ti_emit(ti, NUC_OP_ADD, NUC_ARGS(sum, nuc_ti_real(ti, i, form)));
     nuc_ti_define(ti, sum, form);

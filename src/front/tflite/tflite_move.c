@@ -36,8 +36,10 @@ void nuc_ti_transpose(struct nuc_ti *ti)
     int64_t perm[NUC_MAX_RANK], dims[NUC_MAX_RANK];
     uint32_t rank = nuc_ti_integers(ti, 1, NUC_MAX_RANK, perm), seen = 0;
 
-    for (uint32_t i = 0; i < rank; i++)
-        seen |= perm[i] >= 0 && perm[i] < NUC_MAX_RANK ? 1u << perm[i] : 0;
+    for (uint32_t i = 0; i < rank; i++) {
+        perm[i] = nuc_lt_axis(perm[i], rank);
+        seen |= perm[i] >= 0 ? 1u << perm[i] : 0;
+    }
     if (rank != x->rank || seen != (1u << rank) - 1)
         nuc_ti_fail(ti, "operand 1 is not an order of %u dimensions", x->rank);
     if (nuc_ti_define_transposed(ti, x, perm))
