@@ -292,14 +292,34 @@ bool nuc_cm_lower_softmax(struct nuc_cm *c, struct nuc_node *node)
 
 /* ---- PReLU ---- */
 
+/* Slopes about a zero point have nine bits: as eight about zero, in larger steps where they need these. */
+static void centre_slopes(struct nuc_cm *c, struct nuc_cm_value *w)
+{
+    const struct nuc_meta *m = &w->node->vals[0];
+    const int8_t *from = nuc_const_contiguous(c->g, w->node);
+    const size_t count = (size_t)nuc_elements(m);
+    int8_t *to = nuc_alloc_array(c->g->cx, count + 1, 1);
+    double most = INT8_MAX;
+
+    for (size_t i = 0; i < count; i++)
+        most = fmax(most, fabs((double)(from[i] - w->zero_point)));
+    for (size_t i = 0; i < count; i++)
+        to[i] = (int8_t)round((double)(from[i] - w->zero_point) * INT8_MAX / most);
+    w->node = nuc_cm_constant(c, w->node, "_centred", NUC_I8, m->sizes, m->rank, to);
+    w->scale *= most / INT8_MAX;
+    w->zero_point = 0;
+}
+
 bool nuc_cm_lower_prelu(struct nuc_cm *c, struct nuc_node *node)
 {
     struct nuc_cm_binary v; /* b: the weight */
 
     if (c->options->executorch_ops_only || !nuc_cm_tensor(node, NUC_SELF, &v.a) ||
         !nuc_cm_int8(nuc_arg_node(node, NUC_OTHER), &v.b) || !nuc_cm_result(node, false, &v.out) ||
-        v.a.dtype != v.out.params.dtype || !nuc_is_static(v.b.node) || v.b.zero_point != 0)
+        v.a.dtype != v.out.params.dtype || !nuc_is_static(v.b.node))
         return false;
+    if (v.b.zero_point != 0)
+        centre_slopes(c, &v.b);
     struct nuc_multiplier positive = nuc_cm_multiplier(v.a.scale / v.out.params.scale);
     struct nuc_multiplier negative = nuc_cm_multiplier(v.a.scale * v.b.scale / v.out.params.scale);
     return nuc_cm_replace(c, &v.out,

@@ -1,6 +1,7 @@
 /*
  * Functions of one int8 value as LiteRT's reference kernels compute them, in integers: those whose results differ from
- * the rounded real ones. Source: quantize.cc, hard_swish.h, leaky_relu.h, elementwise.cc and mul.h of LiteRT.
+ * the rounded real ones. Source: quantize.cc, hard_swish.h, leaky_relu.h, elementwise.cc, mul.h, activations.cc, elu.cc and
+ * prelu.h of LiteRT.
  */
 #include <math.h>
 
@@ -39,6 +40,37 @@ static int32_t leaky_relu(const struct site *s, int32_t value)
         return scaled(value, (double)(s->in_scale / s->out_scale));
     int32_t below = scaled(value, fabs((double)(s->in_scale * alpha / s->out_scale)));
     return alpha < 0 ? -below : below;
+}
+
+/* A bound in steps of the result. */
+static int32_t steps_of(const struct site *s, double bound)
+{
+    return (int32_t)fmin(fmax(round(bound / (double)s->out_scale), -0x1p30), 0x1p30);
+}
+
+static int32_t clipped(const struct site *s, int32_t value)
+{
+    const struct nuc_bounds b = nuc_bounds_of(s->node);
+
+    return nuc_clamp_i32(scaled(value, (double)(s->in_scale / s->out_scale)), steps_of(s, b.min), steps_of(s, b.max));
+}
+
+static int32_t elu(const struct site *s, int32_t value)
+{
+    const float x = s->in_scale * (float)value, y = x < 0 ? expf(x) - 1.0f : x;
+
+    return (int32_t)roundf(y * (1.0f / s->out_scale));
+}
+
+/* By one slope, of whole steps. */
+static int32_t prelu(const struct site *s, int32_t value)
+{
+    struct nuc_cm_value slope;
+
+    if (value >= 0 || !nuc_cm_int8(nuc_arg_node(s->node, NUC_OTHER), &slope))
+        return requantized(s, value);
+    const int32_t steps = *(const int8_t *)slope.node->data->bytes.data - (int32_t)slope.zero_point;
+    return scaled(value * steps, (double)s->in_scale * slope.scale / (double)s->out_scale);
 }
 
 /* ---- hard_swish, in 16 bits ---- */
@@ -115,7 +147,9 @@ bool nuc_cm_litert_table(const struct nuc_cm *c, const struct nuc_node *node, co
     static const struct {
         enum nuc_op op;
         value_function *fn;
-    } rows[] = {{NUC_OP_ABS, absolute}, {NUC_OP_LEAKY_RELU, leaky_relu}, {NUC_OP_HARDSWISH, hard_swish}};
+    } rows[] = {{NUC_OP_ABS, absolute}, {NUC_OP_LEAKY_RELU, leaky_relu}, {NUC_OP_HARDSWISH, hard_swish},
+                {NUC_OP_RELU, clipped}, {NUC_OP_HARDTANH, clipped},      {NUC_OP_ELU, elu},
+                {NUC_OP_PRELU, prelu}};
     const struct site s = {node, (float)in->scale, (float)out->scale, (int32_t)in->zero_point,
                            (int32_t)out->zero_point};
     value_function *fn = node == NULL ? requantized : NULL;
