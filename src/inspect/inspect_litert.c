@@ -70,7 +70,7 @@ static void put_tensor(struct nuc_context *cx, json_t *list, const struct nuc_lt
     json_t *out = nuc_put_object(cx, list, NULL);
 
     nuc_put_bytes_text(cx, out, "name", t->name);
-    nuc_put_string(cx, out, "dtype", t->is_resource ? "resource" : nuc_dtype_name(t->dtype));
+    nuc_put_string(cx, out, "dtype", nuc_lt_type_name(t));
     put_list(cx, out, "shape", t->shape, t->rank);
     nuc_put_bool(cx, out, "constant", t->data.data != NULL);
     if (t->is_variable)

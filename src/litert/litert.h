@@ -52,7 +52,7 @@ struct nuc_lt_tensor {
     int32_t shape[NUC_MAX_RANK];
     struct nuc_lt_quant quant;
     struct nuc_span data;  /* constants: dense bytes; data == NULL: no data */
-    const char *unhandled; /* where obstacles are collected: its type, which `dtype` does not stand for; else NULL */
+    const char *unhandled; /* its type, which `dtype` does not stand for, so that no operator may read it; else NULL */
 };
 
 /* A list of sizes in the options. */
@@ -258,6 +258,9 @@ _Noreturn void nuc_lt_refuse(const struct nuc_lt_model *m, uint32_t index, const
                              const char *format, va_list args) __attribute__((format(printf, 4, 0)));
 
 /* ---- reader, writer, verifier ---- */
+
+/* Of the elements, as models name it. */
+const char *nuc_lt_type_name(const struct nuc_lt_tensor *t);
 
 /* That a tensor is of a type that is not handled. */
 const char *nuc_lt_type_text(struct nuc_context *cx, const char *name, const char *type);

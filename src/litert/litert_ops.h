@@ -64,7 +64,7 @@ void nuc_lt_options_read(struct nuc_fb_reader *r, struct nuc_fb_table t, int32_t
 nuc_fb_ref nuc_lt_options_write(struct nuc_fb_builder *b, int32_t code, const union nuc_lt_options *o);
 
 /* TensorType of a handle of a variable. */
-enum { NUC_LT_UINT64 = 12, NUC_LT_RESOURCE = 13, NUC_LT_UINT32 = 15 };
+enum { NUC_LT_UINT64 = 12, NUC_LT_RESOURCE = 13, NUC_LT_UINT32 = 15, NUC_LT_INT4 = 17, NUC_LT_INT2 = 19 };
 
 /* TensorType of the schema for an element type and back. -1, NUC_DTYPE_COUNT: the schema or we have none. */
 int nuc_lt_type_from_dtype(enum nuc_dtype dtype);

@@ -103,7 +103,7 @@ const char *nuc_lt_print(struct nuc_lt_model *m)
         nuc_text_addf(&out, "\n");
         for (uint32_t i = 0; i < s->n_tensors; i++) {
             const struct nuc_lt_tensor *t = &s->tensors[i];
-            nuc_text_addf(&out, "  %%%u %s", i, t->is_resource ? "resource" : nuc_dtype_name(t->dtype));
+            nuc_text_addf(&out, "  %%%u %s", i, nuc_lt_type_name(t));
             print_shape(&out, t->shape, t->rank);
             if (t->data.data != NULL)
                 nuc_text_addf(&out, " constant");

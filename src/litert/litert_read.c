@@ -131,6 +131,27 @@ static void read_data(struct lt_reader *r, struct nuc_fb_table t, struct nuc_lt_
     out->data = bytes;
 }
 
+/* A constant of several elements a byte, from its low bits on, as int8. */
+static void read_packed(struct lt_reader *r, struct nuc_fb_table t, unsigned bits, struct nuc_lt_tensor *out)
+{
+    struct nuc_span bytes = read_buffer(r, nuc_fb_u32(&r->fb, t, 2, 0));
+    const size_t elements = (size_t)nuc_lt_elements(out), each = 8 / bits;
+
+    if (bytes.size == 0 || nuc_fb_sub(&r->fb, t, 6).at != 0)
+        return;
+    if (bytes.size != (elements + each - 1) / each)
+        fail(r, nuc_format(r->cx, "tensor '%s' holds %zu bytes, its shape and type need %zu", out->name, bytes.size,
+                           (elements + each - 1) / each));
+    uint8_t *values = take(r, elements + 1, 1);
+    for (size_t i = 0; i < elements; i++) {
+        const int value = bytes.data[i / each] >> i % each * bits & ((1 << bits) - 1);
+        values[i] = (uint8_t)(value >= 1 << (bits - 1) ? value - (1 << bits) : value);
+    }
+    out->data = (struct nuc_span){values, elements};
+    out->dtype = NUC_I8;
+    out->unhandled = NULL;
+}
+
 /* ---- sparse tensors ---- */
 
 /* One level of a sparse tensor: a dimension, or a dimension inside of blocks. */
@@ -250,6 +271,11 @@ static void read_sparse(struct lt_reader *r, struct nuc_fb_table t, struct nuc_l
     out->data = (struct nuc_span){x.out, x.elements * x.size};
 }
 
+const char *nuc_lt_type_name(const struct nuc_lt_tensor *t)
+{
+    return t->is_resource ? "resource" : t->unhandled != NULL ? t->unhandled : nuc_dtype_name(t->dtype);
+}
+
 const char *nuc_lt_type_text(struct nuc_context *cx, const char *name, const char *type)
 {
     return nuc_format(
@@ -269,14 +295,12 @@ static void read_tensor(struct lt_reader *r, struct nuc_fb_table t, struct nuc_l
         out->dtype = type == NUC_LT_UINT32 ? NUC_I32 : NUC_I64;
     require_good(r, "a tensor");
     if (out->dtype == NUC_DTYPE_COUNT) {
-        /* Types that no tensor is read with. */
-        static const char *const names[] = {
-            [5] = "string", [8] = "complex64", [11] = "complex128", [13] = "resource", [14] = "variant", [17] = "int4"};
+        /* Types that no tensor is read with, but constants of four and two bits. */
+        static const char *const names[] = {[5] = "string",    [8] = "complex64", [11] = "complex128", [13] = "resource",
+                                            [14] = "variant", [17] = "int4",      [19] = "int2"};
         bool known = type >= 0 && (size_t)type < sizeof names / sizeof names[0] && names[type] != NULL;
         out->unhandled = known ? names[type] : nuc_format(r->cx, "%d of the schema", type);
         out->is_resource = type == NUC_LT_RESOURCE;
-        if (r->cx->obstacles == NULL && !out->is_resource)
-            nuc_fail(r->cx, NUC_UNSUPPORTED, "%s: %s", r->file, nuc_lt_type_text(r->cx, out->name, out->unhandled));
         out->dtype = NUC_I16;
     }
     out->is_variable = nuc_fb_bool(&r->fb, t, 5, false);
@@ -287,14 +311,19 @@ static void read_tensor(struct lt_reader *r, struct nuc_fb_table t, struct nuc_l
                  r->file, out->name, v.count, NUC_MAX_RANK);
     out->rank = v.count;
     for (uint32_t i = 0; i < v.count; i++) {
-        out->shape[i] = nuc_fb_vec_i32(&r->fb, v, i);
+        /* -1 is a size that the converter did not know: others state 1 for it. */
+        out->shape[i] = nuc_fb_vec_i32(&r->fb, v, i) == -1 ? 1 : nuc_fb_vec_i32(&r->fb, v, i);
         if (out->shape[i] < 0 || __builtin_mul_overflow(elements, out->shape[i], &elements) || elements > INT32_MAX)
             fail(r, nuc_format(r->cx, "tensor '%s' has an impossible size %d in dimension %u", out->name,
                                (int)out->shape[i], i));
     }
+    if (type == NUC_LT_INT4 || type == NUC_LT_INT2)
+        read_packed(r, t, type == NUC_LT_INT4 ? 4 : 2, out);
     if (out->unhandled != NULL)
         return;
     read_quant(r, t, out);
+    if (out->data.data != NULL)
+        return;
     if (nuc_fb_sub(&r->fb, t, 6).at != 0)
         read_sparse(r, t, out);
     else

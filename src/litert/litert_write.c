@@ -133,7 +133,7 @@ struct nuc_span nuc_lt_write(struct nuc_lt_model *m)
     struct lt_writer w = {.cx = m->cx, .b = nuc_fb_builder_new(m->cx)};
     nuc_fb_ref *subgraphs = nuc_alloc_array(m->cx, m->n_subgraphs, sizeof *subgraphs);
 
-    /* Options of operators that are not known would be lost, and with them what the operators compute. */
+    /* Options of operators that are not known would be lost, and with them what the operators compute; and types. */
     for (uint32_t i = 0; i < m->n_subgraphs; i++) {
         const struct nuc_lt_subgraph *s = &m->subgraphs[i];
         for (uint32_t k = 0; k < s->n_ops; k++) {
@@ -142,6 +142,11 @@ struct nuc_span nuc_lt_write(struct nuc_lt_model *m)
                          "%s: operator %u (%s) has options that are not known and would be lost: leave it out of the "
                          "model",
                          m->file, k, nuc_lt_code_name(m->cx, s->ops[k].code));
+        }
+        for (uint32_t k = 0; k < s->n_tensors; k++) {
+            const struct nuc_lt_tensor *t = &s->tensors[k];
+            if (t->unhandled != NULL && !t->is_resource)
+                nuc_fail(m->cx, NUC_UNSUPPORTED, "%s: %s", m->file, nuc_lt_type_text(m->cx, t->name, t->unhandled));
         }
     }
     add_buffer(&w, (struct nuc_span){NULL, 0});

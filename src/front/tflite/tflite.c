@@ -168,8 +168,6 @@ static void check_operands(const struct nuc_ti *ti)
                 t->name, t->is_unsigned ? "an integer without a sign" : nuc_dtype_name(t->dtype));
         if (t != NULL && t->is_variable && !has_state(op->code))
             nuc_ti_fail(ti, "tensor '%s' keeps a state, which SVDF and recurrent layers alone may read", t->name);
-        if (t != NULL && t->is_resource && !is_of_variables(op->code))
-            nuc_ti_fail(ti, "%s", nuc_lt_type_text(ti->cx, t->name, t->unhandled));
     }
     const bool has_none = op->code == NUC_LT_ASSIGN_VARIABLE || op->code == NUC_LT_CALL_ONCE;
     if (op->n_outputs != (has_none ? 0 : 1) && (op->n_outputs == 0 || !has_several_results(op->code)))
@@ -235,10 +233,24 @@ static const char *operator_label(const struct nuc_ti *ti)
     return nuc_plain_text(ti->cx, nuc_format(ti->cx, "%.*s", (int)strcspn(name, ";"), name));
 }
 
+/* Of types that no tensor is read with, handles of variables alone are handled. */
+static void check_types(const struct nuc_ti *ti)
+{
+    const struct nuc_lt_op *op = ti->op;
+
+    for (uint32_t k = 0; k < op->n_inputs + op->n_outputs; k++) {
+        const int32_t of = k < op->n_inputs ? op->inputs[k] : op->outputs[k - op->n_inputs];
+        const struct nuc_lt_tensor *t = of < 0 ? NULL : &ti->s->tensors[of];
+        if (t != NULL && t->unhandled != NULL && !(t->is_resource && is_of_variables(op->code)))
+            nuc_ti_fail(ti, "%s", nuc_lt_type_text(ti->cx, t->name, t->unhandled));
+    }
+}
+
 void nuc_ti_import_operator(struct nuc_ti *ti, uint32_t index)
 {
     ti->op = &ti->s->ops[index];
     ti->index = index;
+    check_types(ti);
     ti->before = NULL;
     ti->current = read_as_float(ti, ti->op);
     ti->op = &ti->current;
@@ -300,17 +312,9 @@ static void check_result(struct nuc_context *cx, void *arg)
 static void import_in_attempt(struct nuc_context *cx, void *arg)
 {
     const struct importing *i = arg;
-    struct nuc_ti *ti = i->ti;
-    const struct nuc_lt_op *op = ti->op = &ti->s->ops[i->index];
 
-    ti->index = i->index;
-    for (uint32_t k = 0; k < op->n_inputs + op->n_outputs; k++) {
-        int32_t of = k < op->n_inputs ? op->inputs[k] : op->outputs[k - op->n_inputs];
-        const struct nuc_lt_tensor *t = of < 0 ? NULL : &ti->s->tensors[of];
-        if (t != NULL && t->unhandled != NULL && !(t->is_resource && is_of_variables(op->code)))
-            nuc_ti_fail(ti, "%s", nuc_lt_type_text(cx, t->name, t->unhandled));
-    }
-    nuc_ti_import_operator(ti, i->index);
+    (void)cx;
+    nuc_ti_import_operator(i->ti, i->index);
 }
 
 static void import_or_cut(struct nuc_ti *ti, uint32_t index)
