@@ -93,7 +93,7 @@ def flatbuffer(root, identifier):
 
 
 TYPES = {'float32': 0, 'float16': 1, 'int32': 2, 'uint8': 3, 'int64': 4, 'bool': 6, 'int16': 7, 'int8': 9,
-         'resource': 13, 'uint64': 12, 'uint32': 15}
+         'resource': 13, 'uint64': 12, 'uint32': 15, 'string': 5, 'int4': 17}
 
 # Operators: number, number of the options.
 OPERATORS = {
@@ -1430,6 +1430,112 @@ cases += [('int16.' + name, make) for name, make in (
     ('SQUARED_DIFFERENCE.int8', int8_squared_difference), ('PRELU', int16_prelu), ('choices', int16_choices), ('RESIZE_NEAREST_NEIGHBOR', int16_nearest),
     ('DEQUANTIZE', int16_to_floats), ('SUM', int16_sum))]
 
+
+# ---- int8 operators that LiteRT computes in integers of their own ----
+
+
+def int8_function(name, kind, function, in_scale, out, zeros, options=None):
+    """All values of int8 with a zero point, by a function of the value about it, as numbers that are not saturated yet."""
+    def make(m):
+        x = np.arange(-128, 128).astype('int8')[None]
+        y = function(x.astype('int64') - zeros[0], np.float32(in_scale), np.float32(out)) + zeros[1]
+        y = y.clip(-128, 127).astype('int8')
+        t = m.input(x, scale=in_scale, zero_point=zeros[0])
+        return [m.add(kind, [t], y.shape, 'int8', options, scale=out, zero_point=zeros[1])], [y]
+    cases.append(('int16.' + name, make))
+
+
+def clipped_steps(high):
+    def function(x, a, out):
+        return requantized(x, float(a / out)).clip(0, high and round(high / float(out)))
+    return function
+
+
+def elu_steps(x, a, out):
+    x = x.astype('float32') * a
+    y = np.where(x < 0, np.exp(x) - np.float32(1), x).astype('float32') * (np.float32(1) / out)
+    return np.copysign(np.floor(abs(y) + np.float32(0.5)), y).astype('int64')
+
+
+int8_function('RELU.int8', 'RELU', clipped_steps(None), 0.0235, 0.05, (-128, -7))
+int8_function('RELU6.int8', 'RELU6', clipped_steps(6), 0.031, 0.0235, (0, -128))
+int8_function('ELU.int8', 'ELU', elu_steps, 0.0235, 0.0117, (-20, 3))
+
+
+def int8_prelu(name, slopes, zero, scales):
+    """Slopes about a zero point: one, or one for each channel."""
+    def make(m):
+        x, (a, b, out) = whole(1, 5, 6, 7, low=-128, high=128, dtype='int8'), (float(np.float32(s)) for s in scales)
+        v = x.astype('int64') - 3
+        y = np.where(v >= 0, requantized(v, a / out), requantized(v * (slopes.astype('int64') - zero), a * b / out)) - 5
+        y = y.clip(-128, 127).astype('int8')
+        operands = [m.input(x, scale=a, zero_point=3), m.constant(slopes, scale=b, zero_point=zero)]
+        return [m.add('PRELU', operands, y.shape, 'int8', scale=out, zero_point=-5)], [y]
+    cases.append(('int16.PRELU.int8' + name, make))
+
+
+int8_prelu('', whole(1, 1, 7, low=-57, high=127, dtype='int8'), 70, (0.03, 0.007, 0.021))
+int8_prelu('.one', np.array([90], 'int8'), 40, (0.0061, 0.009, 0.031))
+
+
+def int8_clipped_pool(m):
+    """Rounded, then clipped."""
+    x = whole(1, 8, 8, 6, low=-128, high=128, dtype='int8')
+    sums = (windows(x[0].astype('int64'), 0, 2, 2, False)).sum(2)
+    y = (np.sign(sums) * ((abs(sums) + 2) // 4)).clip(5, 127).astype('int8')[None]
+    t = m.input(x, scale=0.05, zero_point=5)
+    options = {0: ('b', 1), 1: ('i', 2), 2: ('i', 2), 3: ('i', 2), 4: ('i', 2), 5: ('b', 1)}
+    return [m.add('AVERAGE_POOL_2D', [t], y.shape, 'int8', options, scale=0.05, zero_point=5)], [y]
+
+
+cases.append(('int16.AVERAGE_POOL_2D.int8.relu', int8_clipped_pool))
+
+# ---- int8 operators that have no kernel in integers here ----
+
+
+def int8_steps(name, kind, function, shapes, scales, options=None, constants=()):
+    """Scales are powers of two, so that results lie on their steps or far from where rounding turns."""
+    def make(m):
+        values = [whole(*s, low=-100, high=100, dtype='int8') for s in shapes]
+        y = function(*(v * s for v, s in zip(values, scales))) / scales[-1]
+        y = np.round(y).clip(-128, 127).astype('int8')
+        tensors = [m.input(v, scale=s) for v, s in zip(values, scales)] + [m.constant(c) for c in constants]
+        return [m.add(kind, tensors, y.shape, 'int8', options, scale=scales[-1])], [y]
+    cases.append((name + '.int8', make))
+
+
+int8_steps('PRELU.pixels', 'PRELU', lambda x, s: np.where(x > 0, x, x * s), [IMAGE, (4, 5, 3)], (0.25, 0.0625, 2**-6))
+int8_steps('CUMSUM', 'CUMSUM', lambda x: np.cumsum(x, 1), [(3, 6)], (0.25, 0.25), None, [np.int32(1)])
+int8_steps('ADD_N', 'ADD_N', lambda x, y, z: x + y + z, [IMAGE, IMAGE, IMAGE], (0.25, 0.25, 0.25, 0.25))
+
+
+@case('L2_NORMALIZATION.int8')
+def int8_norm(m):
+    x, y = np.array([[30, 40, 0], [-80, 0, 60]], 'int8'), np.array([[77, 102, 0], [-102, 0, 77]], 'int8')
+    return [m.add('L2_NORMALIZATION', [m.input(x, scale=0.5)], y.shape, 'int8', scale=2**-7)], [y]
+
+
+for name, formula, shape, constants in (
+        ('SPACE_TO_BATCH_ND', lambda x: space_to_batch(x + np.int8(3)) - np.int8(3), IMAGE,
+         [ints(2, 2), np.array([[0, 0], [1, 0]], 'int32')]),
+        ('BATCH_TO_SPACE_ND', batch_to_space, (4, 3, 2, 3), [ints(2, 2), np.array([[0, 1], [1, 0]], 'int32')]),
+        ('GATHER_ND', lambda x: x[[2, 0]], (3, 4, 2), [np.array([[2], [0]], 'int32')])):
+    operator(name + '.rows.int8', name, formula, [whole(*shape, low=-120, high=120, dtype='int8')], None, constants,
+             scale=0.05)
+
+@case('FULLY_CONNECTED.int4')
+def int4_weights(m):
+    """Two elements a byte, the first in its low bits; an odd number of them. Beside tensors that no operator reads."""
+    x, w, b, scale = real(2, 5), whole(3, 5, low=-8, high=8, dtype='int8'), real(3), np.array([.1, .2, .3], 'float32')
+    halves = np.append(w.ravel(), 0).astype('uint8') & 15
+    t = m.tensor(w.shape, 'int4', (halves[::2] | halves[1::2] << 4).tobytes(), scale=scale)
+    m.tensor((1,), 'string')
+    m.tensor((2, 2), 'int4')
+    y = (x.astype('float64') @ (w * scale[:, None]).T + b).astype('float32')
+    return [m.add('FULLY_CONNECTED', [m.input(x), t, m.constant(b)], (-1, 3))], [y]
+
+
+operator('TRANSPOSE.from the end', 'TRANSPOSE', lambda x: x.transpose(0, 3, 1, 2), [IMAGE], constants=[ints(0, -1, 1, -2)])
 
 def as_int8(values):
     return (values ^ 128).view('int8') if values.dtype == np.uint8 else values
