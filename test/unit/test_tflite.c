@@ -349,6 +349,24 @@ static void refusals_name_operator_and_reason(void **state)
     assert_refused(*state, m, NUC_UNSUPPORTED, "tensor 'x:0' is uint16");
 }
 
+static void refusals_name_operands_and_axes(void **state)
+{
+    static const int32_t begin[4] = {0, 0, 0, 3}, size[4] = {1, 4, 4, 4};
+    struct nuc_lt_model *m = nuc_lt_model_new(*state, "operands.tflite");
+    int32_t x = ADD(m, "x", 1, 4, 4, 5), from = integers(m, 4, begin), count = integers(m, 4, size);
+    int32_t y = ADD(m, "y", 1, 4, 4, 4);
+    struct nuc_lt_op *op = nuc_lt_add_op(m, NUC_LT_SLICE, (const int32_t[]){x, from, count}, 3, &y, 1);
+
+    set_boundaries(m, x, y);
+    assert_refused(*state, m, NUC_UNSUPPORTED, "takes 3 to 7 in steps of 1 of the 5 elements along axis 3");
+    op->code = NUC_LT_SELECT_V2;
+    op->inputs[1] = op->inputs[2] = x;
+    assert_refused(*state, m, NUC_UNSUPPORTED, "the condition 'x' is float32: bool is handled");
+    op->code = NUC_LT_GATHER;
+    op->n_inputs = 2;
+    assert_refused(*state, m, NUC_UNSUPPORTED, "positions 'x' are float32: int32 and int64 are handled");
+}
+
 /*
  * Weights of uint8 about their zero point have nine bits: with eight a channel that needs them gets larger steps, else
  * they keep the zero point.
@@ -592,5 +610,5 @@ RUN_TESTS(STATE_TEST(uneven_padding_becomes_a_pad), STATE_TEST(slopes_of_a_numbe
           STATE_TEST(recurrent_layers_are_refused_with_a_reason), STATE_TEST(variables_are_states),
           STATE_TEST(variables_are_refused_with_a_reason), STATE_TEST(variables_begin_with_what_is_assigned_once),
           STATE_TEST(constant_conditions_are_inlined), STATE_TEST(refusals_name_operator_and_reason),
-          STATE_TEST(what_is_refused_is_left_out), STATE_TEST(tensors_of_other_types_are_obstacles_of_operators),
-          STATE_TEST(values_come_from_somewhere))
+          STATE_TEST(refusals_name_operands_and_axes), STATE_TEST(what_is_refused_is_left_out),
+          STATE_TEST(tensors_of_other_types_are_obstacles_of_operators), STATE_TEST(values_come_from_somewhere))
