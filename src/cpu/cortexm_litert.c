@@ -62,15 +62,40 @@ static int32_t elu(const struct site *s, int32_t value)
     return (int32_t)roundf(y * (1.0f / s->out_scale));
 }
 
-/* By one slope, of whole steps. */
+/* What a value is multiplied by, in steps of `scale`: a constant number, a slope, or the value itself. */
+static int32_t factor_of(const struct site *s, int32_t value, double *scale)
+{
+    struct nuc_cm_value v;
+
+    *scale = (double)s->in_scale;
+    for (uint32_t arg = NUC_SELF; arg <= NUC_OTHER; arg++) {
+        if (!nuc_cm_int8(nuc_arg_node(s->node, arg), &v) || !nuc_is_static(v.node))
+            continue;
+        *scale = v.scale;
+        return *(const int8_t *)v.node->data->bytes.data - (int32_t)v.zero_point;
+    }
+    return value;
+}
+
+static int32_t multiplied(const struct site *s, int32_t value)
+{
+    double scale;
+    const int32_t factor = factor_of(s, value, &scale);
+
+    return scaled(value * factor, (double)s->in_scale * scale / (double)s->out_scale);
+}
+
 static int32_t prelu(const struct site *s, int32_t value)
 {
-    struct nuc_cm_value slope;
+    return value < 0 ? multiplied(s, value) : requantized(s, value);
+}
 
-    if (value >= 0 || !nuc_cm_int8(nuc_arg_node(s->node, NUC_OTHER), &slope))
-        return requantized(s, value);
-    const int32_t steps = *(const int8_t *)slope.node->data->bytes.data - (int32_t)slope.zero_point;
-    return scaled(value * steps, (double)s->in_scale * slope.scale / (double)s->out_scale);
+/* Of numbers in eight bits. */
+static bool suits_product(const struct site *s)
+{
+    struct nuc_cm_value v;
+
+    return nuc_cm_int8(nuc_arg_node(s->node, NUC_SELF), &v) && nuc_cm_int8(nuc_arg_node(s->node, NUC_OTHER), &v);
 }
 
 /* ---- hard_swish, in 16 bits ---- */
@@ -149,14 +174,15 @@ bool nuc_cm_litert_table(const struct nuc_cm *c, const struct nuc_node *node, co
         value_function *fn;
     } rows[] = {{NUC_OP_ABS, absolute}, {NUC_OP_LEAKY_RELU, leaky_relu}, {NUC_OP_HARDSWISH, hard_swish},
                 {NUC_OP_RELU, clipped}, {NUC_OP_HARDTANH, clipped},      {NUC_OP_ELU, elu},
-                {NUC_OP_PRELU, prelu}};
+                {NUC_OP_PRELU, prelu},  {NUC_OP_MUL, multiplied}};
     const struct site s = {node, (float)in->scale, (float)out->scale, (int32_t)in->zero_point,
                            (int32_t)out->zero_point};
     value_function *fn = node == NULL ? requantized : NULL;
 
     for (size_t i = 0; node != NULL && i < sizeof rows / sizeof rows[0]; i++)
         fn = rows[i].op == node->op ? rows[i].fn : fn;
-    if (!c->options->as_litert || fn == NULL || (fn == hard_swish && !suits_hard_swish(&s)))
+    if (!c->options->as_litert || fn == NULL || (fn == hard_swish && !suits_hard_swish(&s)) ||
+        ((fn == multiplied || fn == prelu) && !suits_product(&s)))
         return false;
     for (int32_t q = INT8_MIN; q <= INT8_MAX; q++)
         table[q - INT8_MIN] = around(fn(&s, q - s.in_zero), s.out_zero);

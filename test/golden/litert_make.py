@@ -1537,6 +1537,27 @@ def int4_weights(m):
 
 operator('TRANSPOSE.from the end', 'TRANSPOSE', lambda x: x.transpose(0, 3, 1, 2), [IMAGE], constants=[ints(0, -1, 1, -2)])
 
+def int8_product(name, factor, activation=0):
+    """With itself, with a number, with another tensor; clipped after it is rounded."""
+    def make(m):
+        a, b, out = (float(np.float32(v)) for v in (0.0313, 0.0271, 0.0607))
+        x = whole(1, 3, 5, 7, low=-128, high=128, dtype='int8')
+        y = x if factor == 'itself' else np.array([77], 'int8') if factor == 'number' else \
+            whole(*x.shape, low=-128, high=128, dtype='int8')
+        b, zero = (a, 5) if factor == 'itself' else (b, -9)
+        z = requantized((x.astype('int64') - 5) * (y.astype('int64') - zero), a * b / out)
+        z = np.clip(z, *((0, round(6 / out)) if activation else (-256, 256)))
+        z = (z - 20).clip(-128, 127).astype('int8')
+        t = m.input(x, scale=a, zero_point=5)
+        u = t if factor == 'itself' else (m.constant if factor == 'number' else m.input)(y, scale=b, zero_point=zero)
+        return [m.add('MUL', [t, u], z.shape, 'int8', {0: ('b', activation)}, scale=out, zero_point=-20)], [z]
+    cases.append(('int16.MUL.int8.' + name, make))
+
+
+int8_product('itself', 'itself')
+int8_product('number', 'number')
+int8_product('relu6', 'other', 3)
+
 def as_int8(values):
     return (values ^ 128).view('int8') if values.dtype == np.uint8 else values
 

@@ -32,7 +32,7 @@ void nuc_ti_binary(struct nuc_ti *ti)
         node = nuc_ti_emit(ti, graph_op(ti), NUC_ARGS(x, y));
     }
     /* No kernel clips a product: LiteRT clips it after it was rounded. */
-    if (ti->op->code == NUC_LT_MUL && ti->was_uint8 != NULL && ti->op->options.arith.activation != NUC_LT_ACT_NONE)
+    if (ti->op->code == NUC_LT_MUL && ti->op->options.arith.activation != NUC_LT_ACT_NONE)
         node = nuc_ti_settle(ti, node, nuc_ti_out(ti));
     /* Operators without options have no activation. */
     nuc_ti_define(ti, nuc_ti_activate(ti, node, ti->op->options.arith.activation), form);
