@@ -1558,6 +1558,16 @@ int8_product('itself', 'itself')
 int8_product('number', 'number')
 int8_product('relu6', 'other', 3)
 
+@case('CONCATENATION.nothing')
+def joined_with_nothing(m):
+    """The first element of a list is set, as loops do it: what lies before it has no elements."""
+    x, item, all = real(4, 1, 3), real(1, 1, 3), ints(-1, -1, -1)
+    t = m.input(x)
+    left = m.add('SLICE', [t, m.constant(ints(0, 0, 0)), m.constant(ints(0, -1, -1))], (1, 1, 3))
+    right = m.add('SLICE', [t, m.constant(ints(1, 0, 0)), m.constant(all)], (3, 1, 3))
+    y = np.concatenate([item, x[1:]])
+    return [m.add('CONCATENATION', [left, m.input(item), right], y.shape, options={0: ('i', 0)})], [y]
+
 def as_int8(values):
     return (values ^ 128).view('int8') if values.dtype == np.uint8 else values
 

@@ -153,7 +153,8 @@ static void check_operands(const struct nuc_ti *ti)
         const struct nuc_lt_tensor *t = op->inputs[i] < 0 ? NULL : &ti->s->tensors[op->inputs[i]];
         /* No sizes: the shape of a number. */
         bool is_empty_list = t != NULL && i > 0 && t->rank == 1 && t->shape[0] == 0 && nuc_ti_is_index(t);
-        for (uint32_t d = 0; t != NULL && t->data.data == NULL && !is_empty_list && d < t->rank; d++) {
+        const bool is_open = t != NULL && (t->data.data == NULL || nuc_lt_elements(t) == 0) && !is_empty_list;
+        for (uint32_t d = 0; is_open && d < t->rank; d++) {
             if (t->shape[d] < 1)
                 nuc_ti_fail(ti, "tensor '%s' has size %d in dimension %u: sizes must be static and from 1", t->name,
                             t->shape[d], d);
@@ -221,6 +222,20 @@ static struct nuc_lt_op read_as_float(struct nuc_ti *ti, const struct nuc_lt_op 
     return copy;
 }
 
+/* Operands of no elements have no part in what is joined. */
+static void leave_out_nothing(struct nuc_ti *ti)
+{
+    struct nuc_lt_op *op = &ti->current;
+    uint32_t kept = 0;
+
+    for (uint32_t i = 0; i < op->n_inputs; i++) {
+        const struct nuc_lt_tensor *t = op->inputs[i] < 0 ? NULL : &ti->tensors[op->inputs[i]];
+        if (t == NULL || t->data.data == NULL || nuc_lt_elements(t) != 0)
+            op->inputs[kept++] = op->inputs[i];
+    }
+    op->n_inputs = kept > 0 ? kept : op->n_inputs;
+}
+
 /* ---- operators ---- */
 
 /* The first name of the tensor that the operator makes: converters join those of all operators that became one. */
@@ -254,6 +269,8 @@ void nuc_ti_import_operator(struct nuc_ti *ti, uint32_t index)
     ti->before = NULL;
     ti->current = read_as_float(ti, ti->op);
     ti->op = &ti->current;
+    if (ti->op->code == NUC_LT_CONCATENATION)
+        leave_out_nothing(ti);
     struct nuc_source *source = nuc_alloc(ti->cx, sizeof *source);
     *source = (struct nuc_source){.file = nuc_base_name(ti->m->file),
                                   .line = (int)ti->index,
@@ -276,7 +293,8 @@ void nuc_ti_import_operator(struct nuc_ti *ti, uint32_t index)
         nuc_ti_importer *import = strcmp(name, "Convolution2DTransposeBias") == 0 ? nuc_ti_transpose_conv_bias
                                                                                   : nuc_ti_signal(name, &n_operands);
         if (import == NULL)
-            nuc_ti_fail(ti, "custom operator '%s' is not handled: express it by operators of LiteRT", name);
+            nuc_ti_fail(ti, "custom operator '%s' is not handled: express it by operators of LiteRT, or cut the model before it",
+                        name);
         check_operands(ti);
         if (ti->op->n_inputs != n_operands)
             nuc_ti_fail(ti, "'%s' has %u operands instead of %u", name, ti->op->n_inputs, n_operands);

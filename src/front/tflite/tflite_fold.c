@@ -202,6 +202,36 @@ static bool fold_to_real(struct nuc_ti *ti)
     return true;
 }
 
+/* A SLICE of no elements, as what lies before the first one of a list that a loop fills: a constant of none. */
+static bool fold_nothing(struct nuc_ti *ti)
+{
+    const struct nuc_lt_tensor *x = nuc_ti_in(ti, 0);
+    struct nuc_lt_tensor *y = &ti->tensors[ti->op->outputs[0]];
+    struct integers begin, size;
+    bool is_empty = false;
+
+    if (!read_integers(ti, 1, &begin) || !read_integers(ti, 2, &size) || begin.count != x->rank ||
+        size.count != x->rank || y->dtype != x->dtype ||
+        nuc_lt_contains(ti->s->outputs, ti->s->n_outputs, ti->op->outputs[0]))
+        return false;
+    for (uint32_t d = 0; d < x->rank; d++) {
+        if (begin.values[d] < 0 || begin.values[d] > x->shape[d])
+            return false;
+        const int64_t rest = x->shape[d] - begin.values[d];
+        size.values[d] = size.values[d] == -1 ? rest : size.values[d];
+        if (size.values[d] < 0 || size.values[d] > rest)
+            return false;
+        is_empty = is_empty || size.values[d] == 0;
+    }
+    if (!is_empty)
+        return false;
+    y->rank = x->rank;
+    for (uint32_t d = 0; d < x->rank; d++)
+        y->shape[d] = (int32_t)size.values[d];
+    y->data = (struct nuc_span){nuc_alloc(ti->cx, 1), 0};
+    return true;
+}
+
 static bool is_constant(const struct nuc_ti *ti, uint32_t i)
 {
     return !nuc_ti_has(ti, i) || nuc_ti_in(ti, i)->data.data != NULL;
@@ -239,7 +269,7 @@ bool nuc_ti_fold(struct nuc_ti *ti)
     case NUC_LT_STRIDED_SLICE:
         return constants && fold_strided_slice(ti);
     case NUC_LT_SLICE:
-        return constants && fold_slice(ti);
+        return (constants && fold_slice(ti)) || fold_nothing(ti);
     case NUC_LT_RANGE:
         return constants && fold_range(ti);
     default:
