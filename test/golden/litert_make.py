@@ -118,7 +118,7 @@ OPERATORS = {
     'ADD_N': (106, 82), 'GATHER_ND': (107, 83), 'COS': (108, 84), 'ELU': (111, 0), 'ROUND': (116, 0),
     'HARD_SWISH': (117, 91), 'SELECT_V2': (123, 98), 'DENSIFY': (124, 99), 'BATCH_MATMUL': (126, 101), 'CUMSUM': (128, 102),
     'BROADCAST_TO': (130, 104), 'REDUCE_ALL': (140, 27), 'GELU': (150, 116), 'RELU_0_TO_1': (152, 0), 'SIGN': (158, 123),
-    'SVDF': (27, 6), 'CALL_ONCE': (129, 103), 'VAR_HANDLE': (142, 111), 'READ_VARIABLE': (143, 112),
+    'LOCAL_RESPONSE_NORMALIZATION': (13, 13), 'SCATTER_ND': (122, 97), 'SVDF': (27, 6), 'CALL_ONCE': (129, 103), 'VAR_HANDLE': (142, 111), 'READ_VARIABLE': (143, 112),
     'ASSIGN_VARIABLE': (144, 113), 'BROADCAST_ARGS': (145, 0), 'DYNAMIC_UPDATE_SLICE': (151, 117),
 }
 
@@ -1567,6 +1567,24 @@ def joined_with_nothing(m):
     right = m.add('SLICE', [t, m.constant(ints(1, 0, 0)), m.constant(all)], (3, 1, 3))
     y = np.concatenate([item, x[1:]])
     return [m.add('CONCATENATION', [left, m.input(item), right], y.shape, options={0: ('i', 0)})], [y]
+
+def response(x, radius=2, bias=1.5, alpha=0.4, beta=0.75):
+    squares = np.pad(x * x, [(0, 0)] * 3 + [(radius, radius)])
+    return x / (bias + alpha * sum(squares[..., k:k + x.shape[-1]] for k in range(2 * radius + 1)))**beta
+
+
+operator('LOCAL_RESPONSE_NORMALIZATION', 'LOCAL_RESPONSE_NORMALIZATION', at_float(response), [(1, 3, 4, 7)],
+         {0: ('i', 2), 1: ('f', 1.5), 2: ('f', 0.4), 3: ('f', 0.75)})
+
+
+@case('SCATTER_ND')
+def scattered(m):
+    """Values of one place are added up."""
+    at, values = np.array([[0, 1], [2, 3], [0, 1]], 'int32'), real(3, 2)
+    y = np.zeros((3, 4, 2), 'float32')
+    np.add.at(y, (at[:, 0], at[:, 1]), values)
+    operands = [m.constant(at), m.input(values), m.constant(ints(*y.shape))]
+    return [m.add('SCATTER_ND', operands, y.shape)], [y]
 
 def as_int8(values):
     return (values ^ 128).view('int8') if values.dtype == np.uint8 else values
