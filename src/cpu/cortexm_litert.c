@@ -1,7 +1,7 @@
 /*
  * Functions of one int8 value as LiteRT's reference kernels compute them, in integers: those whose results differ from
- * the rounded real ones. Source: quantize.cc, hard_swish.h, leaky_relu.h, elementwise.cc, mul.h, activations.cc, elu.cc and
- * prelu.h of LiteRT.
+ * the rounded real ones. Source: quantize.cc, hard_swish.h, leaky_relu.h, elementwise.cc, mul.h, prelu.h, elu.cc and
+ * activations.cc of LiteRT.
  */
 #include <math.h>
 
@@ -59,7 +59,14 @@ static int32_t elu(const struct site *s, int32_t value)
 {
     const float x = s->in_scale * (float)value, y = x < 0 ? expf(x) - 1.0f : x;
 
-    return (int32_t)roundf(y * (1.0f / s->out_scale));
+    return (int32_t)fminf(fmaxf(roundf(y * (1.0f / s->out_scale)), -0x1p30f), 0x1p30f);
+}
+
+static bool suits_elu(const struct site *s)
+{
+    return nuc_numbers_equal(nuc_scalar(s->node, NUC_ARG(ELU, alpha), 1), 1) &&
+           nuc_numbers_equal(nuc_scalar(s->node, NUC_ARG(ELU, scale), 1), 1) &&
+           nuc_numbers_equal(nuc_scalar(s->node, NUC_ARG(ELU, input_scale), 1), 1);
 }
 
 /* What a value is multiplied by, in steps of `scale`: a constant number, a slope, or the value itself. */
@@ -90,12 +97,13 @@ static int32_t prelu(const struct site *s, int32_t value)
     return value < 0 ? multiplied(s, value) : requantized(s, value);
 }
 
-/* Of numbers in eight bits. */
+/* Of numbers in eight bits, of one scale each. */
 static bool suits_product(const struct site *s)
 {
-    struct nuc_cm_value v;
+    struct nuc_cm_value a, b;
 
-    return nuc_cm_int8(nuc_arg_node(s->node, NUC_SELF), &v) && nuc_cm_int8(nuc_arg_node(s->node, NUC_OTHER), &v);
+    return nuc_cm_int8(nuc_arg_node(s->node, NUC_SELF), &a) && nuc_cm_int8(nuc_arg_node(s->node, NUC_OTHER), &b) &&
+           a.scales == NULL && b.scales == NULL;
 }
 
 /* ---- hard_swish, in 16 bits ---- */
@@ -169,23 +177,28 @@ typedef int32_t value_function(const struct site *s, int32_t value);
 bool nuc_cm_litert_table(const struct nuc_cm *c, const struct nuc_node *node, const struct nuc_cm_value *in,
                          const struct nuc_cm_value *out, int8_t table[256])
 {
-    static const struct {
+    static const struct row {
         enum nuc_op op;
         value_function *fn;
-    } rows[] = {{NUC_OP_ABS, absolute}, {NUC_OP_LEAKY_RELU, leaky_relu}, {NUC_OP_HARDSWISH, hard_swish},
-                {NUC_OP_RELU, clipped}, {NUC_OP_HARDTANH, clipped},      {NUC_OP_ELU, elu},
-                {NUC_OP_PRELU, prelu},  {NUC_OP_MUL, multiplied}};
+        bool (*suits)(const struct site *s); /* NULL: always */
+    } change = {.fn = requantized}, rows[] = {{NUC_OP_ABS, absolute, NULL},
+                                              {NUC_OP_LEAKY_RELU, leaky_relu, NULL},
+                                              {NUC_OP_HARDSWISH, hard_swish, suits_hard_swish},
+                                              {NUC_OP_RELU, clipped, NULL},
+                                              {NUC_OP_HARDTANH, clipped, NULL},
+                                              {NUC_OP_ELU, elu, suits_elu},
+                                              {NUC_OP_PRELU, prelu, suits_product},
+                                              {NUC_OP_MUL, multiplied, suits_product}};
     const struct site s = {node, (float)in->scale, (float)out->scale, (int32_t)in->zero_point,
                            (int32_t)out->zero_point};
-    value_function *fn = node == NULL ? requantized : NULL;
+    const struct row *row = node == NULL ? &change : NULL;
 
     for (size_t i = 0; node != NULL && i < sizeof rows / sizeof rows[0]; i++)
-        fn = rows[i].op == node->op ? rows[i].fn : fn;
-    if (!c->options->as_litert || fn == NULL || (fn == hard_swish && !suits_hard_swish(&s)) ||
-        ((fn == multiplied || fn == prelu) && !suits_product(&s)))
+        row = rows[i].op == node->op ? &rows[i] : row;
+    if (!c->options->as_litert || row == NULL || (row->suits != NULL && !row->suits(&s)))
         return false;
     for (int32_t q = INT8_MIN; q <= INT8_MAX; q++)
-        table[q - INT8_MIN] = around(fn(&s, q - s.in_zero), s.out_zero);
+        table[q - INT8_MIN] = around(row->fn(&s, q - s.in_zero), s.out_zero);
     return true;
 }
 

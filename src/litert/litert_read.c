@@ -296,8 +296,8 @@ static void read_tensor(struct lt_reader *r, struct nuc_fb_table t, struct nuc_l
     require_good(r, "a tensor");
     if (out->dtype == NUC_DTYPE_COUNT) {
         /* Types that no tensor is read with, but constants of four and two bits. */
-        static const char *const names[] = {[5] = "string",    [8] = "complex64", [11] = "complex128", [13] = "resource",
-                                            [14] = "variant", [17] = "int4",      [19] = "int2"};
+        static const char *const names[] = {[5] = "string",   [8] = "complex64", [11] = "complex128", [13] = "resource",
+                                            [14] = "variant", [17] = "int4",     [19] = "int2"};
         bool known = type >= 0 && (size_t)type < sizeof names / sizeof names[0] && names[type] != NULL;
         out->unhandled = known ? names[type] : nuc_format(r->cx, "%d of the schema", type);
         out->is_resource = type == NUC_LT_RESOURCE;

@@ -293,7 +293,9 @@ void nuc_ti_import_operator(struct nuc_ti *ti, uint32_t index)
         nuc_ti_importer *import = strcmp(name, "Convolution2DTransposeBias") == 0 ? nuc_ti_transpose_conv_bias
                                                                                   : nuc_ti_signal(name, &n_operands);
         if (import == NULL)
-            nuc_ti_fail(ti, "custom operator '%s' is not handled: express it by operators of LiteRT, or cut the model before it",
+            nuc_ti_fail(ti,
+                        "custom operator '%s' is not handled: express it by operators of LiteRT, or cut the model "
+                        "before it",
                         name);
         check_operands(ti);
         if (ti->op->n_inputs != n_operands)
