@@ -133,6 +133,7 @@ static const char *with_suffix(struct nuc_graph *g, const char *wanted, const ch
 static const char *claim_at(struct nuc_graph *g, struct nuc_node *node, uint32_t base)
 {
     struct nuc_name_table *t = g->names;
+    const uint32_t before = t->used;
     uint32_t own = base;
 
     while (t->entries[own].node != NULL) {
@@ -147,6 +148,9 @@ static const char *claim_at(struct nuc_graph *g, struct nuc_node *node, uint32_t
         uint32_t hash = nuc_index_characters(t->entries[base].hash, suffix, strlen(suffix));
         own = enter(g, with_suffix(g, t->entries[base].name, suffix), hash, true);
     }
+    /* That of a removed node goes with the others. */
+    if (t->texts != NULL && own < before)
+        t->entries[own].name = nuc_strdup(g->cx, t->entries[own].name);
     t->entries[own].node = node;
     return t->entries[own].name;
 }
