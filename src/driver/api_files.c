@@ -397,6 +397,19 @@ static void fill_report(struct nuc_context *cx, const struct nuc_lt_model *befor
     }
 }
 
+/* What is converted has the sizes that the file states: none is inferred. */
+static void check_sizes(struct nuc_context *cx, const struct nuc_lt_model *m)
+{
+    const struct nuc_lt_subgraph *s = &m->subgraphs[0];
+
+    for (uint32_t i = 0; i < s->n_tensors; i++) {
+        if (s->tensors[i].is_open)
+            nuc_fail(cx, NUC_UNSUPPORTED,
+                     "%s: a size of tensor '%s' is not known: compile it, or convert it with sizes", m->file,
+                     s->tensors[i].name);
+    }
+}
+
 static void convert(struct nuc_compiler *c, const char *path, const char *output,
                     const struct nuc_convert_model_options *asked, struct nuc_convert_report *out)
 {
@@ -417,6 +430,7 @@ static void convert(struct nuc_compiler *c, const char *path, const char *output
     }
     nuc_expect_file(cx, path, NUC_FILE_LITERT);
     const struct nuc_lt_model *m = nuc_lt_read(cx, path, nuc_read_file(cx, path));
+    check_sizes(cx, m);
     nuc_note_seconds(c, "read", started);
     started = nuc_seconds();
     struct nuc_lt_model *converted = nuc_container_build(cx, m, &options, &report);

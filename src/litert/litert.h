@@ -47,6 +47,7 @@ struct nuc_lt_tensor {
     enum nuc_dtype dtype : 8;
     bool is_variable : 1;
     bool is_resource : 1; /* stands for a variable that VAR_HANDLE names, and has no type of elements */
+    bool is_open : 1;     /* a size that is not known, for which 1 stands */
     bool is_unsigned : 1; /* uint32 or uint64, for which int32 and int64 of the same bits stand */
     uint32_t rank;
     int32_t shape[NUC_MAX_RANK];

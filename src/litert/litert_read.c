@@ -312,7 +312,11 @@ static void read_tensor(struct lt_reader *r, struct nuc_fb_table t, struct nuc_l
     out->rank = v.count;
     for (uint32_t i = 0; i < v.count; i++) {
         /* -1 is a size that the converter did not know: others state 1 for it. */
-        out->shape[i] = nuc_fb_vec_i32(&r->fb, v, i) == -1 ? 1 : nuc_fb_vec_i32(&r->fb, v, i);
+        out->shape[i] = nuc_fb_vec_i32(&r->fb, v, i);
+        if (out->shape[i] == -1) {
+            out->is_open = true;
+            out->shape[i] = 1;
+        }
         if (out->shape[i] < 0 || __builtin_mul_overflow(elements, out->shape[i], &elements) || elements > INT32_MAX)
             fail(r, nuc_format(r->cx, "tensor '%s' has an impossible size %d in dimension %u", out->name,
                                (int)out->shape[i], i));
