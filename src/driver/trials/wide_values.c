@@ -10,7 +10,6 @@
 #include "driver/stages.h"
 #include "driver/trials/price.h"
 #include "host/text.h"
-#include "ir/labels.h"
 #include "npu/target/target.h"
 #include "quantize/quantize.h"
 #include "quantize/ranges/relevant_range.h"
@@ -30,7 +29,7 @@
 #define NEXT_SHARE 0.25
 
 /* What the first may take, in cycles of int8. */
-#define MOST_TIMES 15.0
+#define MOST_TIMES 40.0
 
 /* The same of less than a fair error, and proposals of it that are tried. */
 #define MOST_TIMES_BEYOND 0.25
@@ -42,9 +41,6 @@
 #define NEAR 0.8
 
 #define MOST_REGIONS 4
-
-/* Names in an option that is advised. */
-#define MOST_NAMES 24
 
 /* What is less is none: 100 dB. */
 #define LEAST_ERROR 1e-10
@@ -207,7 +203,6 @@ struct widening {
     struct outcome int8;                   /* without wider numbers */
     enum nuc_width width;                  /* of these */
     bool layers;                           /* that int16 is enough for take it, the others float */
-    bool may_try_more;                     /* fewer proposals were tried than may be */
     struct nuc_width_costs costs;
 };
 
@@ -231,15 +226,17 @@ static bool fits(const struct widening *w, const struct outcome *o)
 
 /*
  * Unless the user asks for int16: the first surely gains what is worth looking for, and what its cycles have to; in the
- * mean twice the decibels of that are enough, since one sample of few that gains less says little.
+ * mean twice the decibels of that are enough, since one sample of few that gains less says little, and of outputs of
+ * little use as many, since those samples that are better than others tell nothing of what the others are worth.
  */
 static bool pays(const struct widening *w, const struct outcome *with, const struct outcome *without)
 {
     const bool beyond = w->search != NULL && nuc_width_goes_beyond(w->search);
     const double price = nuc_price(with->cycles, without->cycles);
+    const double in_mean = without->error > NUC_POOR ? price : price * price;
 
     return fits(w, with) && gains(with, without, nuc_worthwhile(w->int8.error, beyond, false), whole) &&
-           (gains(with, without, price, nuc_felt) || nuc_felt(without->error) > price * price * nuc_felt(with->error));
+           (gains(with, without, price, nuc_felt) || nuc_felt(without->error) > in_mean * nuc_felt(with->error));
 }
 
 /* By what is estimated. */
@@ -326,7 +323,7 @@ static bool find_mixed(const struct widening *w, bool *wide, struct outcome *out
     return found;
 }
 
-static bool find_any_worth(struct widening *w, bool *wide, struct outcome *out)
+static bool find_any_worth(const struct widening *w, bool *wide, struct outcome *out)
 {
     const bool beyond = nuc_width_goes_beyond(w->search);
     /* Or trials have not found any that is worth it. */
@@ -334,16 +331,17 @@ static bool find_any_worth(struct widening *w, bool *wide, struct outcome *out)
     int trials = MOST_TRIALS, trials_beyond = MOST_TRIALS_BEYOND;
     bool found = !is_fair && find_worth(w, false, false, &trials, wide, out);
 
-    if (!is_fair && w->costs.in_layer > 0 && (found ? out->error : w->int8.error) > NUC_FAIR_ERROR) {
+    /* Layers in float take the most. */
+    const bool is_dear = found && out->cycles / 2 > w->int8.cycles;
+    if (!is_fair && w->costs.in_layer > 0 && (is_dear || (found ? out->error : w->int8.error) > NUC_FAIR_ERROR)) {
         struct widening with_layers = *w;
         with_layers.layers = true;
         found = find_worth(&with_layers, false, found, &trials, wide, out);
     }
-    w->may_try_more |= trials > 0;
     return (beyond && find_worth(w, true, found, &trials_beyond, wide, out)) || found;
 }
 
-static bool find(struct widening *w, bool *wide, struct outcome *out)
+static bool find(const struct widening *w, bool *wide, struct outcome *out)
 {
     struct widening beside = *w;
 
@@ -648,84 +646,6 @@ static bool measure_int8(struct widening *w)
     return true;
 }
 
-/* What is said of the operators of a label: int16 where one of them is a layer that takes it. */
-static const char *width_of_label(const struct widening *w, const bool *wide, const struct nuc_labels *labels,
-                                  const char *label)
-{
-    for (const struct nuc_node *n = w->m->graph->first; n != NULL; n = n->next) {
-        if (wide[n->id] && strcmp(labels->value[n->id], label) == 0 && nuc_is_layer_in_int16(w->search, n))
-            return "int16";
-    }
-    return "float";
-}
-
-/* The value of --precision that says so; NULL: it would have too many names. */
-static const char *precision_of(const struct widening *w, const bool *wide)
-{
-    struct nuc_graph *g = w->m->graph;
-    const struct nuc_labels labels = nuc_label_graph(g);
-    const char *names[MOST_NAMES];
-    struct nuc_text text = {.cx = g->cx};
-    uint32_t count = 0;
-
-    for (const struct nuc_node *n = g->first; n != NULL; n = n->next) {
-        uint32_t i = 0;
-        while (wide[n->id] && i < count && strcmp(names[i], labels.value[n->id]) != 0)
-            i++;
-        if (!wide[n->id] || i < count)
-            continue;
-        if (count == MOST_NAMES)
-            return NULL;
-        names[count++] = labels.value[n->id];
-        nuc_text_addf(&text, "%s%s=%s", i > 0 ? "," : "", labels.value[n->id],
-                      width_of_label(w, wide, &labels, labels.value[n->id]));
-    }
-    return nuc_text_string(&text);
-}
-
-static double sqnr(const struct outcome *o)
-{
-    return -10 * log10(whole(o->error));
-}
-
-/*
- * Where what is worth its cycles does not bring the network to a fair error, as the spectrum of a sound on a CPU beside
- * an NPU, and wider numbers are estimated to: the user may think otherwise of the price, and is told the option and
- * what it was measured to give.
- */
-static void advise(struct widening *w, const struct outcome *than)
-{
-    struct nuc_graph *g = w->m->graph;
-    bool *wide = nuc_alloc_array(g->cx, g->next_id, sizeof *wide);
-    struct outcome tried;
-    double left;
-
-    w->costs = costs_of(w->m->settings, NUC_WIDTH_FLOAT);
-    w->width = NUC_WIDTH_FLOAT;
-    w->layers = true;
-    if (!(nuc_width_propose(w->search, &w->costs, (double)INFINITY, false, wide, &left) > 0) ||
-        left * w->int8.error > NUC_FAIR_ERROR)
-        return;
-    const char *precision = precision_of(w, wide);
-    if (precision == NULL || !try_widths(w, wide, w->width, true, &tried) || !fits(w, &tried) ||
-        !gains(&tried, than, NUC_WORTHWHILE, whole))
-        return;
-    nuc_warn(
-        g->cx,
-        "%s: not all that int8 is too narrow for is worth its cycles: --precision %s has %.1f in place of %.1f dB on "
-        "%zu samples held out, and about %llu in place of %llu cycles",
-        g->file, precision, sqnr(&tried), sqnr(than), tried.n_samples, (unsigned long long)tried.cycles,
-        (unsigned long long)than->cycles);
-}
-
-static bool may_advise(const struct widening *w, const struct outcome *than)
-{
-    const struct nuc_settings *s = w->m->settings;
-
-    return w->search != NULL && w->may_try_more && than->error > NUC_FAIR_ERROR && has_int16(s) && !is_mixed(w->m) &&
-           !s->judges;
-}
-
 static bool may_look_at_ends(const struct widening *w)
 {
     const struct nuc_settings *s = w->m->settings;
@@ -744,13 +664,9 @@ static bool widen_values(struct widening *w)
     if ((w->search == NULL && !may_look_at_ends(w)) || !measure_int8(w))
         return false;
     struct choice c = find_widths(w);
-    const struct outcome *out = c.wide != NULL ? &c.out : &w->int8;
-    if (c.wide != NULL)
-        report(w, &c);
-    if (may_advise(w, out))
-        advise(w, out);
     if (c.wide == NULL)
         return false;
+    report(w, &c);
     for (struct nuc_node *n = g->first; n != NULL; n = n->next) {
         if (c.wide[n->id])
             mark(g, n, width_of(c.out.layers ? w->search : NULL, n, c.width),
