@@ -256,5 +256,14 @@ check "the summary says where it runs" has 'not for the simulator' out
 check "inspect says that it is another's" has "converter another one than nucleon's" out
 check "nothing is left behind" [ -z "$(ls -A tmp)" ]
 
+# Sizes that a file leaves open are inferred by compiling; converting takes what the file states.
+python3 -c "import struct, sys; data = open(sys.argv[1], 'rb').read()
+for columns in (4, 9): data = data.replace(struct.pack('<3i', 2, 1, columns), struct.pack('<3i', 2, -1, columns))
+open('open.tflite', 'wb').write(data)" "$root/test/fuzz/corpus/container/plain_linear.tflite"
+check "a size that is open is inferred" "$nucleon" compile open.tflite -o open.pte >/dev/null
+"$nucleon" convert -i open.tflite -o converted.tflite 2>err
+check "convert says which size is open: $(head -c 300 err)" has 'a size of tensor .* is not known' err
+check "convert writes nothing then" [ ! -e converted.tflite ]
+
 echo "$passes passed, $failures failed"
 [ $failures -eq 0 ]
