@@ -293,7 +293,7 @@ static void what_is_refused_is_left_out(void **state)
 {
     struct nuc_context *cx = *state;
     struct nuc_lt_model *m = conv_model(cx, 4, 2, 2, NUC_LT_ACT_NONE);
-    struct nuc_litert_io io;
+    struct nuc_litert_io io = {.n_inputs = 0};
 
     m->subgraphs[0].ops[0].code = NUC_LT_CUSTOM;
     m->subgraphs[0].ops[0].custom_code = "Mine";
