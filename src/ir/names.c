@@ -262,7 +262,8 @@ void nuc_rename_as_traced(struct nuc_graph *g)
     struct nuc_name_table before = forget_names(g);
 
     nuc_free_sub_arena(before.memory);
-    g->names->texts = nuc_enter_sub_arena(g->cx);
+    g->names->texts = NULL;
+    struct nuc_sub_arena *texts = nuc_enter_sub_arena(g->cx);
     for (struct nuc_node *n = g->first; n != g->body; n = n->next)
         n->name = claim(g, n, n->name);
     if (g->body != NULL)
@@ -280,6 +281,7 @@ void nuc_rename_as_traced(struct nuc_graph *g)
         }
         n->name = claim_at(g, n, known[n->op].place);
     }
-    nuc_leave_sub_arena(g->cx, g->names->texts);
+    nuc_leave_sub_arena(g->cx, texts);
     nuc_free_sub_arena(before.texts);
+    g->names->texts = texts;
 }
