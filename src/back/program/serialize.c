@@ -324,7 +324,7 @@ static nuc_fb_ref add_segment(struct serializer *s, size_t index)
     return nuc_fb_table_end(s->b);
 }
 
-/* Where its spans are; entry 0 is a placeholder that must be there. */
+/* Where its spans are; entry 0, which stands for nothing, must be there. */
 static nuc_fb_ref add_offsets(struct serializer *s, size_t segment)
 {
     nuc_fb_ref vector = nuc_fb_add_vector(s->b, s->segments[segment].offsets, s->segments[segment].count, 8, 8);
